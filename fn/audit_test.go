@@ -41,7 +41,7 @@ func TestModeAuditGatesNothing(t *testing.T) {
 		"Created": {
 			reason: "What is not allowed is made as its Composition wishes, and says that it is not to be gated.",
 			xr:     steadyXR, desired: sized("small", "postgres"), input: input,
-			want: bare, condition: "in progress; 1 held: Object of composed resource database is (audit) created: ",
+			want: bare, condition: "in progress, 1 change would be held",
 		},
 		"Free": {
 			reason: "A managed resource without a gate gets none.",
@@ -52,12 +52,12 @@ func TestModeAuditGatesNothing(t *testing.T) {
 			reason: "What is not allowed is applied to it, and counts as done.",
 			xr:     steadyXR, observed: free, desired: sized("small", "mysql"), input: input,
 			want:      strings.Replace(bare, "postgres", "mysql", 1),
-			condition: "settled; 1 held: Object db-obj: (audit) spec.forProvider.engine is changed from postgres to mysql: ",
+			condition: "settled, 1 change would be held: engine of Object db-obj (postgres → mysql); ",
 		},
 		"Deleted": {
 			reason: "And it is deleted in one step.",
 			xr:     steadyXR, observed: free, input: input,
-			condition: "in progress; 1 held: Object db-obj is (audit) deleted: ",
+			condition: "in progress, 1 change would be held",
 		},
 		"Gated": {
 			reason: "One with a gate says that it is to be taken away.",
@@ -68,7 +68,7 @@ func TestModeAuditGatesNothing(t *testing.T) {
 			reason: "It is deleted as soon as the gate is: before, that would orphan what is outside.",
 			xr:     steadyXR, observed: observedObject, input: input,
 			want:      strings.Replace(gated, "spec:\n", "spec:\n"+closed, 1),
-			condition: "in progress; 1 held: Object db-obj is (audit) deleted: ",
+			condition: "in progress, 1 change would be held",
 		},
 		"Opened": {
 			reason: "That its gate is gone is no change that has to land.",
@@ -78,7 +78,7 @@ func TestModeAuditGatesNothing(t *testing.T) {
 		"OpenedDeleted": {
 			reason: "It is deleted then.",
 			xr:     steadyXR, observed: opened, input: input,
-			condition: "in progress; 1 held: Object db-obj is (audit) deleted: ",
+			condition: "in progress, 1 change would be held",
 		},
 		"HoldAgain": {
 			reason: "What was without a gate while the function only reported says that this is over.",

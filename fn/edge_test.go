@@ -167,7 +167,7 @@ func TestAnEnforcementThatDoesNotCompileIsNamed(t *testing.T) {
 	rsp := run(t, req)
 	checkEngine(t, "It excepts nobody.", rsp, "postgres")
 
-	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, `1 to correct: cannot use Enforcement "strict": spec.exceptions[0].mutations[0]`) {
+	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, `1 problem: cannot use Enforcement "strict": spec.`) {
 		t.Errorf("condition %q", got)
 	}
 }

@@ -4,6 +4,7 @@
 package fn_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/fn"
 )
 
@@ -99,13 +102,33 @@ func resourceOf(t *testing.T, text string) *fnv1.Resource {
 	return &fnv1.Resource{Resource: st}
 }
 
-// withCommand is a message with the command that approves what it says is held.
+// told is the message of the condition, which may be cut, and each held change with its whole reason, line by line.
+func told(t *testing.T, rsp *fnv1.RunFunctionResponse) string {
+	t.Helper()
+
+	state := stateIn(t, rsp)
+	list := slices.Concat(state.Changes, state.Passed)
+	lines := append(make([]string, 0, len(list)+1), rsp.GetConditions()[0].GetMessage())
+
+	for _, c := range list {
+		of := c.Ref.Kind + " " + c.Ref.Name
+		if c.Field == v1alpha1.MutationCreate {
+			of = c.Ref.Kind + " of composed resource " + c.ComposedResource
+		}
+
+		lines = append(lines, composition.Held{Change: c, Resource: of}.String())
+	}
+
+	return strings.Join(lines, "\n")
+}
+
+// withCommand is a message with the command that lists what it says is held.
 func withCommand(message string) string {
-	if !strings.Contains(message, " held: ") || strings.Contains(message, "(audit)") {
+	if !strings.Contains(strings.ToLower(message), "held") || strings.Contains(message, "kubectl") {
 		return message
 	}
 
-	return message + "; to let it through: kubectl kausality approve xdatabase.example.org/db"
+	return message + ". kubectl kausality pending xdatabase.example.org/db"
 }
 
 // resources is one composed resource called database, or none.
@@ -290,15 +313,13 @@ spec:
 		"HeldDelete": {
 			reason: "A resource nobody asked to delete stays desired, as Crossplane applied it.",
 			xr:     steadyXR, observed: observedObject, want: unchanged, ready: true,
-			condition: "generation 12: settled; 1 held: Object db-obj is not deleted: " +
-				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object delete, or, where the Composition or a function asks for it, an UpgradeAllowance`,
+			condition: "generation 12: settled, 1 change held: deletion of Object db-obj; no policy about XDatabase allows it",
 		},
 		"Audit": {
 			reason: "Audit reports and lets pass.",
 			xr:     steadyXR, observed: observedObject, desired: sized("small", "mysql"), input: "mode: Audit",
-			want: strings.NewReplacer("postgres", "mysql", `["*"]}`, `["*"],"mode":"Audit"}`).Replace(unchanged),
-			condition: "generation 12: in progress; 1 held: Object db-obj: (audit) spec.forProvider.engine is changed from postgres to mysql: " +
-				`XDatabase "db" has no allowance for it, and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine, or, where the Composition or a function asks for it, an UpgradeAllowance`,
+			want:      strings.NewReplacer("postgres", "mysql", `["*"]}`, `["*"],"mode":"Audit"}`).Replace(unchanged),
+			condition: "generation 12: in progress, 1 change would be held. kubectl kausality audit",
 		},
 	}
 
@@ -355,7 +376,7 @@ func TestBadInputIsNamed(t *testing.T) {
 		},
 		"Fatal": {
 			reason: "Mode Fatal fails the pipeline, naming the change.",
-			req:    call(t, steadyXR, observedObject, sized("small", "mysql"), "mode: Fatal"), want: "spec.forProvider.engine",
+			req:    call(t, steadyXR, observedObject, sized("small", "mysql"), "mode: Fatal"), want: "engine of Object db-obj",
 		},
 	}
 

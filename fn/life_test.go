@@ -16,7 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-const heldImage = "generation 12: settled; 1 held: Deployment d: spec.template.spec.containers[0].image stays nginx (asked: apache)"
+const heldImage = "generation 12: settled, 1 change held: spec.template.spec.containers[0].image of Deployment d (nginx → apache)"
 
 // imaged is the Deployment that is wished with another image.
 func imaged(image string) string {

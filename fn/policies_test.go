@@ -199,7 +199,7 @@ func TestACrossplaneThatIsTooOldIsReported(t *testing.T) {
 
 	// It sends nothing it was asked for: nothing is allowed, nor used up.
 	req.RequiredResources = nil
-	if got := run(t, req).GetConditions()[0].GetMessage(); !strings.HasPrefix(got, "generation 12: in progress: Crossplane has not sent the AllowancePolicies") ||
+	if got := run(t, req).GetConditions()[0].GetMessage(); !strings.HasPrefix(got, "generation 12: in progress: nothing is allowed without the required AllowancePolicies") ||
 		!strings.Contains(got, "Crossplane 1.15") {
 		t.Errorf("without resources: %q", got)
 	}
@@ -251,7 +251,7 @@ func TestProblemsAreReportedOnceAndInOrder(t *testing.T) {
 	first := ask(steadyXR, "b", "a")
 	message := first.GetConditions()[0].GetMessage()
 
-	if !strings.HasPrefix(message, `generation 12: settled; 2 to correct: cannot use AllowancePolicy "a"`) || len(first.GetResults()) != 2 {
+	if !strings.HasPrefix(message, `generation 12: settled, 2 problems: cannot use AllowancePolicy "a"`) || len(first.GetResults()) != 2 {
 		t.Errorf("condition %q, results %v", message, first.GetResults())
 	}
 
@@ -268,7 +268,7 @@ func TestAnAllowanceIsNotUsedUpWhileItsPolicyIsAway(t *testing.T) {
 	xr := strings.Replace(steadyXR, "initiator: hans\n", "initiator: hans\n        policy: away\n", 1)
 
 	got := run(t, call(t, xr, observedObject, sized("large", "postgres"), "")).GetConditions()[0].GetMessage()
-	if want := "generation 12: in progress; 1 held: "; !strings.HasPrefix(got, want) {
+	if want := "generation 12: in progress, 1 change held"; !strings.HasPrefix(got, want) {
 		t.Errorf("condition %q, want %q", got, want)
 	}
 }
@@ -359,7 +359,7 @@ func TestAVersionWithoutManagementPoliciesIsHeldWhereAnotherHasThem(t *testing.T
 			req.RequiredSchemas[asked] = &fnv1.Schema{OpenapiV3: resourceOf(t, tc.other).GetResource()}
 			rsp := run(t, req)
 
-			if got := strings.Contains(rsp.GetConditions()[0].GetMessage(), missing); got != tc.holds {
+			if got := strings.Contains(told(t, rsp), missing); got != tc.holds {
 				t.Errorf("%s\ncondition: %v", tc.reason, rsp.GetConditions()[0])
 			}
 

@@ -48,19 +48,21 @@ func (a *app) owns(fields, part string) {
 
 // repaired is what a run says that it puts back.
 func repaired(rsp *fnv1.RunFunctionResponse) string {
+	var out []string
+
 	for _, r := range rsp.GetResults() {
 		if r.GetReason() == string(v1alpha1.EventReasonRepaired) {
-			return r.GetMessage()
+			out = append(out, r.GetMessage())
 		}
 	}
 
-	return ""
+	return strings.Join(out, "\n")
 }
 
 const (
-	repairsImage = "Changed or deleted by hand, and put back as the Composition has it: " +
+	repairsImage = "Changed or deleted by hand, and reverted to the Composition: " +
 		"Deployment d spec.template.spec.containers[0].image"
-	createsAgain = "Changed or deleted by hand, and put back as the Composition has it: Deployment of composed resource d"
+	createsAgain = "Changed or deleted by hand, and reverted to the Composition: Deployment of composed resource d"
 )
 
 // TestWhatSomebodyChangesByHandIsPutBack at once, and less and less often where it is changed again.
@@ -73,13 +75,13 @@ func TestWhatSomebodyChangesByHandIsPutBack(t *testing.T) {
 		held  string // Empty where it is repaired.
 	}{
 		{after: 0},
-		{after: 59 * time.Second, held: "it was repaired (1 of 4) since 2026-01-01T00:05:00Z and changed back, so the next repair is at 2026-01-01T00:06:00Z"},
+		{after: 59 * time.Second, held: "next repair at 2026-01-01T00:06:00Z: repaired 1 of 4 times since 2026-01-01T00:05:00Z, and changed again"},
 		{after: time.Minute},
-		{after: 5 * time.Minute, held: "the next repair is at 2026-01-01T00:11:00Z"},
+		{after: 5 * time.Minute, held: "next repair at 2026-01-01T00:11:00Z"},
 		{after: 6 * time.Minute},
 		{after: 36 * time.Minute},
-		{after: 23 * time.Hour, held: "Contested: it was repaired 4 times since 2026-01-01T00:05:00Z and changed back each time, so it is left alone"},
-		{after: 50 * time.Hour, held: "Contested: it was repaired 4 times since 2026-01-01T00:05:00Z"},
+		{after: 23 * time.Hour, held: "Contested: repaired 4 times since 2026-01-01T00:05:00Z, and changed again each time; no further repair"},
+		{after: 50 * time.Hour, held: "Contested: repaired 4 times since 2026-01-01T00:05:00Z"},
 	} {
 		t.Run(step.after.String(), func(t *testing.T) {
 			a.now = start.Add(step.after)
@@ -153,23 +155,23 @@ func TestWhatTheCompositionChangesIsNoRepair(t *testing.T) {
 		input string
 		held  string
 	}{
-		"Wish": {func(a *app) { a.byHand("apache"); a.wished = fromYAML(t, imaged("caddy")) }, "", "image stays apache (asked: caddy)"},
+		"Wish": {func(a *app) { a.byHand("apache"); a.wished = fromYAML(t, imaged("caddy")) }, "", "(apache → caddy)"},
 		"Removal": {func(a *app) {
 			a.byHand("apache")
 			a.wished = fromYAML(t, strings.Replace(wishedDeployment, "image: nginx, ", "", 1))
 		}, "", ""},
-		"Hold":          {func(a *app) { a.byHand("apache") }, "repair: Hold", "image stays apache (asked: nginx)"},
-		"Deleted":       {func(a *app) { a.observed, a.wished = nil, fromYAML(t, imaged("caddy")) }, "", "is not created"},
-		"Deleted, Hold": {func(a *app) { a.observed = nil }, "repair: Hold", "is not created"},
+		"Hold":          {func(a *app) { a.byHand("apache") }, "repair: Hold", "(apache → nginx)"},
+		"Deleted":       {func(a *app) { a.observed, a.wished = nil, fromYAML(t, imaged("caddy")) }, "", "creation of "},
+		"Deleted, Hold": {func(a *app) { a.observed = nil }, "repair: Hold", "creation of "},
 		"Lost record": {func(a *app) {
 			a.observed = nil
 			delete(a.xr["status"].(map[string]any), "conditions")                                                        //nolint:errcheck // It is one.
 			a.xr["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.AnnotationInitialized: `{"v":1}`} //nolint:errcheck // As above.
-		}, "", "is not created"},
+		}, "", "creation of "},
 		"Deleting": {func(a *app) {
 			a.observed = nil
 			a.xr["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-01T00:00:00Z" //nolint:errcheck // As above.
-		}, "", "is not created"},
+		}, "", "creation of "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := settledApp(t)
@@ -207,7 +209,7 @@ func TestWhatSomebodyDeletesByHandIsCreatedAgain(t *testing.T) {
 
 		a.observed = nil
 
-		if rsp, message := a.run(""); rsp.GetDesired().GetResources()["d"] != nil || !strings.Contains(message, "is not created") {
+		if rsp, message := a.run(""); rsp.GetDesired().GetResources()["d"] != nil || !strings.Contains(message, "creation of ") {
 			t.Errorf("%d: at once: %q", i, message)
 		}
 
@@ -216,7 +218,7 @@ func TestWhatSomebodyDeletesByHandIsCreatedAgain(t *testing.T) {
 
 	a.now = a.now.Add(20 * time.Hour)
 
-	if rsp, message := a.run(""); rsp.GetDesired().GetResources()["d"] != nil || !strings.Contains(message, "is not created") {
+	if rsp, message := a.run(""); rsp.GetDesired().GetResources()["d"] != nil || !strings.Contains(message, "creation of ") {
 		t.Errorf("for the fifth time: %q", message)
 	}
 }
@@ -326,7 +328,7 @@ func TestOfOneXRTenResourcesAreRepairedAMinute(t *testing.T) {
 
 	waits := 0
 	for _, c := range stateIn(t, rsp).Changes {
-		if c.Missing == "10 resources of XApp app were repaired within a minute, so this one waits" {
+		if c.Missing == "10 resources of XApp app were repaired within a minute; this one waits" {
 			waits++
 		}
 	}
@@ -441,7 +443,7 @@ func TestWhatSomebodyAddsToAWholeIsTakenOut(t *testing.T) {
 	a = settled(t)
 	a.wished = fromYAML(t, strings.Replace(wishedService, "spec: {", "spec: {selector: {app: a}, ", 1))
 
-	if _, message := a.run(""); !strings.Contains(message, "spec.selector.tier stays b") {
+	if _, message := a.run(""); !strings.Contains(message, "spec.selector.tier of Service d (b") {
 		t.Errorf("condition: %q", message)
 	}
 }

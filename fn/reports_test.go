@@ -99,7 +99,7 @@ func TestTheFunctionLogsWhatItHoldsOnce(t *testing.T) {
 		{"What is held is told, with all that it takes to act on it.", "a", "[]", "mysql", []string{
 			`"Held a change"`, `"xrKind"="XDatabase"`, `"xr"="a"`, `"generation"=12`, `"resource"="Object db-obj"`,
 			`"field"="spec.forProvider.engine"`, `"stays"="postgres"`, `"asked"="mysql"`, `"policies"=["app-engine@4"]`,
-			`policy \"app-engine\" gives one once a change of spec.engine is allowed`,
+			`policy \"app-engine\" allows it only after an allowed change of spec.engine`,
 		}},
 		{"It is told once.", "a", "[]", "mysql", nil},
 		{"And again where something else is asked for.", "a", "[]", "oracle", []string{`"Held a change"`, `"asked"="oracle"`}},

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/response"
@@ -15,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -22,12 +22,12 @@ import (
 var errUnallowed = errors.New("a change is not allowed, and the step's mode is Fatal")
 
 // errNoConditions is the cause when Crossplane does not store what it is given.
-var errNoConditions = errors.New("this Crossplane does not store the conditions of functions: nothing says what is held, " +
-	"and no allowance of a composite resource is used up before the next; it takes Crossplane 1.17 or newer")
+var errNoConditions = errors.New("this Crossplane does not store the conditions of functions, and nothing shows held changes: " +
+	"use Crossplane 1.17 or newer")
 
 // unanswered is what is under way where Crossplane sent no policies.
-const unanswered = "Crossplane has not sent the AllowancePolicies that function-kausality asked for, " +
-	"and without them nothing is allowed: that takes Crossplane 1.15 or newer; with crossplane render, give them with --required-resources"
+const unanswered = "nothing is allowed without the required AllowancePolicies: use Crossplane 1.15 or newer, " +
+	"or crossplane render --required-resources"
 
 // respond writes what was decided into the response.
 func (s *state) respond(rsp *fnv1.RunFunctionResponse) error {
@@ -110,22 +110,16 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 
 	s.overdue = status.Overdue()
 
-	if lines := s.each(func(o composition.Result) []string { return o.Baseline }); len(lines) > 0 {
-		response.Normal(rsp, "These fields differ from what is stored and count as asked for, for nothing was recorded before: "+
-			strings.Join(lines, ", ")).TargetComposite().WithReason(string(v1alpha1.EventReasonBaseline))
-	}
-
-	if lines := s.repaired(); len(lines) > 0 {
-		response.Normal(rsp, "Changed or deleted by hand, and put back as the Composition has it: "+strings.Join(lines, ", ")).
-			TargetComposite().WithReason(string(v1alpha1.EventReasonRepaired))
-	}
+	list(rsp, v1alpha1.EventReasonBaseline, "First run: these fields differ from the stored state, and count as desired: ",
+		s.each(func(o composition.Result) []string { return o.Baseline }))
+	list(rsp, v1alpha1.EventReasonRepaired, "Changed or deleted by hand, and reverted to the Composition: ", s.repaired())
 
 	if !news {
 		return
 	}
 
 	for _, p := range f.Problems {
-		response.Warning(rsp, errors.New(p)).TargetComposite().WithReason(string(v1alpha1.EventReasonInput))
+		response.Warning(rsp, errors.New(message.Cut(p, message.Most))).TargetComposite().WithReason(string(v1alpha1.EventReasonInput))
 	}
 
 	if status.Overdue() {
@@ -133,11 +127,18 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 	}
 
 	for _, d := range f.Delegated {
-		response.Normal(rsp, d).TargetComposite().WithReason(string(v1alpha1.EventReasonLeft))
+		response.Normal(rsp, message.Cut(d, message.Most)).TargetComposite().WithReason(string(v1alpha1.EventReasonLeft))
 	}
 
 	for _, h := range held {
-		response.Warning(rsp, errors.New(h.String())).TargetCompositeAndClaim().WithReason(string(v1alpha1.EventReasonHeld))
+		response.Warning(rsp, errors.New(h.Event(s.xr))).TargetCompositeAndClaim().WithReason(string(v1alpha1.EventReasonHeld))
+	}
+}
+
+// list tells all lines of something, in as many events as it takes.
+func list(rsp *fnv1.RunFunctionResponse, reason v1alpha1.EventReason, what string, lines []string) {
+	for _, page := range message.Pages(lines, message.Most-len(what)) {
+		response.Normal(rsp, what+page).TargetComposite().WithReason(string(reason))
 	}
 }
 

@@ -48,8 +48,7 @@ func requirements(labels map[string]string) *fnv1.Requirements {
 }
 
 func TestAWholeResponse(t *testing.T) {
-	const held = `Object db-obj: spec.forProvider.engine stays postgres (asked: mysql): XDatabase "db" has no allowance for it, ` +
-		"and no policy about XDatabase gives one: add an AllowancePolicy that allows Object spec.forProvider.engine, or, where the Composition or a function asks for it, an UpgradeAllowance"
+	const held = `engine of Object db-obj (postgres → mysql); no policy about XDatabase allows it`
 
 	unchanged := `
 apiVersion: kubernetes.crossplane.io/v1alpha2
@@ -63,7 +62,7 @@ spec:
   managementPolicies: [Observe, LateInitialize]
   forProvider: {size: small, engine: postgres}
 `
-	message := withCommand("generation 12: settled; 1 held: " + held)
+	message := withCommand("generation 12: settled, 1 change held: " + held)
 	known := reported(run(t, call(t, steadyXR, observedObject, sized("small", "mysql"), "")).GetConditions()...)
 
 	cases := map[string]struct {
@@ -74,7 +73,7 @@ spec:
 			reason: "What is held is an event for XR and Claim.",
 			xr:     steadyXR,
 			results: []*fnv1.Result{{
-				Severity: fnv1.Severity_SEVERITY_WARNING, Message: held,
+				Severity: fnv1.Severity_SEVERITY_WARNING, Message: withCommand("Held: " + held),
 				Target: fnv1.Target_TARGET_COMPOSITE_AND_CLAIM.Enum(), Reason: new("KausalityHeld"),
 			}},
 		},
@@ -217,7 +216,7 @@ func TestWhatTheClaimsXRHoldsIsReportedToo(t *testing.T) {
 	xr := strings.Replace(steadyXR, "  annotations:\n", "  annotations:\n    kausality.io/held: '[{field: spec.size, from: large, to: huge, missing: why}]'\n", 1)
 
 	rsp := run(t, call(t, xr, observedObject, sized("small", "postgres"), ""))
-	if got := rsp.GetConditions()[0].GetMessage(); got != "generation 12: settled; 1 held: XDatabase db: spec.size stays large (asked: huge): why" {
+	if got := rsp.GetConditions()[0].GetMessage(); got != "generation 12: settled, 1 change held: spec.size of XDatabase db (large → huge); why. kubectl kausality trace xdatabase.example.org/db" {
 		t.Errorf("condition: %q", got)
 	}
 }
@@ -330,7 +329,7 @@ spec:
 		}
 	}
 
-	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, "; 2 held: ") {
+	if got := rsp.GetConditions()[0].GetMessage(); !strings.Contains(got, ", 2 changes held") {
 		t.Errorf("condition %q", got)
 	}
 }

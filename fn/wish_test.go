@@ -176,14 +176,13 @@ func (a *app) respond(req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, 
 		return rsp, ""
 	}
 
-	c := rsp.GetConditions()[0]
 	a.conditions(rsp.GetConditions())
 
 	if out := rsp.GetDesired().GetResources()["d"]; out != nil && a.observed != nil {
 		a.annotate(out.GetResource())
 	}
 
-	return rsp, c.GetMessage()
+	return rsp, told(a.t, rsp)
 }
 
 // conditions are those that Crossplane sets in the end.
@@ -264,7 +263,7 @@ func TestASecretIsAppliedAsItIsStored(t *testing.T) {
 	a := newApp(t, steadyXApp, strings.Replace(wishedSecret, "b3RoZXI=", "bmV3", 1), composed(t, storedSecret, fieldsOfSecret))
 
 	rsp, message := a.run("")
-	if !strings.HasPrefix(message, "generation 12: settled; 1 held: Secret d: data.other stays ") {
+	if !strings.HasPrefix(message, "generation 12: settled, 1 change held: data.other of Secret d (") {
 		t.Errorf("condition: %q", message)
 	}
 
@@ -337,7 +336,7 @@ func TestAnotherKindIsADeletionAndACreation(t *testing.T) {
 	a := newApp(t, steadyXApp, wishedService, composed(t, storedDeployment, fieldsOfDeployment))
 
 	rsp, message := a.run("")
-	for _, want := range []string{"2 held: Deployment d is not deleted: ", "Service of composed resource d is not created: "} {
+	for _, want := range []string{"2 changes held: deletion of Deployment d; ", "creation of Service of composed resource d"} {
 		if !strings.Contains(message, want) {
 			t.Errorf("condition: %q, want %q", message, want)
 		}
@@ -403,7 +402,7 @@ func TestInitializingHasAnEnd(t *testing.T) {
 	random(3)
 
 	rsp, message := a.run("")
-	if !strings.HasPrefix(message, "generation 12: settled, for it has been ready for 10m0s; 1 did not settle: Service d is being changed") {
+	if !strings.HasPrefix(message, "generation 12: settled, 1 unfinished after 10m0s: Service d is being changed") {
 		t.Errorf("condition: %q", message)
 	}
 
@@ -412,7 +411,7 @@ func TestInitializingHasAnEnd(t *testing.T) {
 	}
 
 	random(4)
-	a.wants("generation 12: settled; 1 held: Service d: spec.ports[0].targetPort stays ")
+	a.wants("generation 12: settled, 1 change held: spec.ports[0].targetPort of Service d (")
 }
 
 func TestARunningFleetIsTakenOver(t *testing.T) {
@@ -435,5 +434,5 @@ status: {conditions: [{type: Ready, status: "True", observedGeneration: 12}]}
 	}
 
 	a.wished = fromYAML(t, strings.Replace(wishedDeployment, "nginx", "apache", 1))
-	a.wants("generation 12: settled; 1 held: Deployment d: spec.template.spec.containers[0].image stays nginx (asked: apache)")
+	a.wants("generation 12: settled, 1 change held: spec.template.spec.containers[0].image of Deployment d (nginx → apache)")
 }

@@ -49,8 +49,8 @@ func TestAnEditLetsOutWhatFollowsFromItAlone(t *testing.T) {
 		a.wished = fromYAML(t, strings.Replace(imaged("apache"), "paused: false", "paused: true", 1))
 
 		rsp, message := a.run("")
-		if want := "1 held: Deployment d: spec.template.spec.containers[0].image stays nginx (asked: apache): " +
-			`XApp "app" allows it since its generation 13, and it is held since generation 12: approve it`; !strings.Contains(message, want) {
+		if want := "spec.template.spec.containers[0].image of Deployment d (nginx → apache); " +
+			`pending since generation 12, before generation 13 of XApp "app" allowed it: approve it`; !strings.Contains(message, want) {
 			t.Errorf("condition: %q, want %q", message, want)
 		}
 
@@ -101,7 +101,7 @@ func TestAnEditLetsOutWhatFollowsFromItAlone(t *testing.T) {
 		containers[0].(map[string]any)["image"] = "apache" //nolint:errcheck // It is one.
 		a.managedBy("kubectl-edit")
 
-		if _, message := a.run("repair: Hold"); !strings.Contains(message, "image stays apache (asked: nginx)") {
+		if _, message := a.run("repair: Hold"); !strings.Contains(message, "(apache → nginx)") {
 			t.Fatalf("condition: %q", message)
 		}
 
@@ -118,11 +118,11 @@ func TestAnEditLetsOutWhatFollowsFromItAlone(t *testing.T) {
 		a := settledApp(t)
 		kept := a.wished
 		a.wished = nil
-		a.wants("generation 12: settled; 1 held: Deployment d is not deleted")
+		a.wants("generation 12: settled, 1 change held: deletion of Deployment d")
 
 		a.edited(13, "spec.size")
 
-		if _, message := a.run(""); !strings.Contains(message, "Deployment d is not deleted") {
+		if _, message := a.run(""); !strings.Contains(message, "deletion of Deployment d") {
 			t.Errorf("condition: %q", message)
 		}
 
@@ -142,13 +142,13 @@ func TestAnEditLetsOutWhatFollowsFromItAlone(t *testing.T) {
 
 		run := func() (*fnv1.RunFunctionResponse, string) { return a.runWith("e", second) }
 
-		if _, message := run(); !strings.Contains(message, "Deployment of composed resource e is not created") {
+		if _, message := run(); !strings.Contains(message, "creation of Deployment of composed resource e") {
 			t.Fatalf("condition: %q", message)
 		}
 
 		a.edited(13, "spec.size")
 
-		if rsp, message := run(); !strings.Contains(message, "Deployment of composed resource e is not created") || rsp.GetDesired().GetResources()["e"] != nil {
+		if rsp, message := run(); !strings.Contains(message, "creation of Deployment of composed resource e") || rsp.GetDesired().GetResources()["e"] != nil {
 			t.Errorf("condition: %q", message)
 		}
 
@@ -180,7 +180,7 @@ func TestWhatIsListedAsHeldStaysHeld(t *testing.T) {
 			resource.Map(a.observed, "metadata")["annotations"] = before
 
 			return a, func() (*fnv1.RunFunctionResponse, string) { return a.run("") }
-		}, "image stays nginx (asked: apache)"},
+		}, "(nginx → apache)"},
 		"CarrierGone": {func(t *testing.T) (*app, func() (*fnv1.RunFunctionResponse, string)) {
 			t.Helper()
 
@@ -190,7 +190,7 @@ func TestWhatIsListedAsHeldStaysHeld(t *testing.T) {
 			a.observed = nil
 
 			return a, again
-		}, "Deployment of composed resource e is not created"},
+		}, "creation of Deployment of composed resource e"},
 		"NothingComposed": {func(t *testing.T) (*app, func() (*fnv1.RunFunctionResponse, string)) {
 			t.Helper()
 
@@ -200,7 +200,7 @@ func TestWhatIsListedAsHeldStaysHeld(t *testing.T) {
 			a.run("")
 
 			return a, func() (*fnv1.RunFunctionResponse, string) { return a.run("") }
-		}, "Deployment of composed resource d is not created"},
+		}, "creation of Deployment of composed resource d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, again := test.held(t)
@@ -228,7 +228,7 @@ func TestWhatTakesThePlaceOfAResourceStaysHeld(t *testing.T) {
 	text, _ := annotations[v1alpha1.AnnotationAllowances].(string)
 	annotations[v1alpha1.AnnotationAllowances] = text + strings.ReplaceAll(text, "Deployment", "StatefulSet")
 
-	if _, message := a.run(""); !strings.Contains(message, "StatefulSet of composed resource d is not created") {
+	if _, message := a.run(""); !strings.Contains(message, "creation of StatefulSet of composed resource d") {
 		t.Errorf("condition: %q", message)
 	}
 }

@@ -142,7 +142,7 @@ func TestAChangeApprovalIsSignedAsItIsMade(t *testing.T) {
 			reason: "The refusal is one of a right.", user: "{username: carl}", spec: all, status: http.StatusForbidden,
 			refused: []string{`user "carl" may not approve-destructive`},
 		},
-		"Own": {reason: "Four eyes.", user: "{username: anna, groups: [dba]}", spec: all, status: http.StatusForbidden, refused: []string{"changes of their own"}},
+		"Own": {reason: "Four eyes.", user: "{username: anna, groups: [dba]}", spec: all, status: http.StatusForbidden, refused: []string{"cannot approve it"}},
 		"Gone": {
 			reason: "Nothing is held.", user: berta, spec: "{pendingChange: databaseclaim-other, digest: " + listed + "}",
 			status: http.StatusForbidden, refused: []string{`no PendingChange "databaseclaim-other" in namespace "team-a"`},
@@ -252,7 +252,7 @@ func TestTheManagerAsksAgainWhoMayDecide(t *testing.T) {
 		problem string
 	}{
 		"Granted": {user: v1alpha1.Approver{Username: "berta", Groups: []string{"dba"}}, kind: "Instance", want: true},
-		"Lost":    {user: v1alpha1.Approver{Username: "berta"}, kind: "Instance", reason: "kubectl auth can-i approve-destructive instances.rds.example.org/db"},
+		"Lost":    {user: v1alpha1.Approver{Username: "berta"}, kind: "Instance", reason: "kubectl create role kausality-approve-destructive --verb=approve-destructive"},
 		"Unknown": {user: v1alpha1.Approver{Username: "berta"}, kind: "Cluster", problem: `cannot find the resource of kind "Cluster"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -63,7 +64,7 @@ func audit(d *decision.Decision) map[string]string {
 	out := map[string]string{auditDecision: string(d.Outcome())}
 
 	if len(d.Shadow) > 0 {
-		out[auditShadow] = fit(shadows(d), maxAuditRunes)
+		out[auditShadow] = message.Join(shadows(d), maxAuditRunes)
 	}
 
 	f, ok := d.Lead()
@@ -73,12 +74,12 @@ func audit(d *decision.Decision) map[string]string {
 
 	for key, value := range map[string]string{
 		auditRule: string(f.Rule), auditPolicy: f.Policy, auditInitiator: f.Initiator(),
-		auditTrace: path(f.Trace()), auditMissing: f.Missing(), auditFields: fit(d.Fields(), maxAuditRunes),
-		auditPolicies: fit(texts(d.Policies()), maxAuditRunes), auditEnforcements: fit(texts(d.Governing()), maxAuditRunes),
+		auditTrace: path(f.Trace()), auditMissing: f.Missing(), auditFields: message.Join(d.Fields(), maxAuditRunes),
+		auditPolicies: message.Join(texts(d.Policies()), maxAuditRunes), auditEnforcements: message.Join(texts(d.Governing()), maxAuditRunes),
 		auditAttestations: attested(d.Attestations),
 	} {
 		if value != "" {
-			out[key] = cut(value, maxAuditRunes)
+			out[key] = message.Cut(value, maxAuditRunes)
 		}
 	}
 
@@ -145,34 +146,6 @@ func attested(values map[string]string) string {
 		}
 
 		out = string(raw)
-	}
-
-	return out
-}
-
-// fit joins as many parts as fit into so many characters, and says how many more
-// there are. Of a first one that does not fit it is the start.
-func fit(parts []string, most int) string {
-	out := ""
-
-	for i, part := range parts {
-		next, rest := part, ""
-		if i > 0 {
-			next = out + "; " + part
-		}
-
-		if n := len(parts) - i - 1; n > 0 {
-			rest = fmt.Sprintf("; and %d more", n)
-		}
-
-		switch long := len([]rune(next))+len(rest) > most; {
-		case long && i == 0:
-			return cut(next, most-len(rest)) + rest
-		case long:
-			return fmt.Sprintf("%s; and %d more", out, len(parts)-i)
-		}
-
-		out = next
 	}
 
 	return out

@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/internal/access"
 )
 
 // Answers to what cannot be decided.
@@ -55,8 +57,18 @@ func (j *Judge) failed(ctx context.Context, req admission.Request, ask *decision
 	j.Metrics.failed(gvk, answerAdmitted)
 	log.Error(err, "Let pass what cannot be decided")
 
-	return admission.Allowed("").WithWarnings(clip([]string{fmt.Sprintf(
-		"Kausality could not look at this change, and let it pass as it is: nothing may follow from it: %v", err)})...)
+	return admission.Allowed("").WithWarnings(clip([]string{unchecked(err)})...)
+}
+
+// unchecked warns of a change that was let pass because of an error.
+func unchecked(err error) string {
+	const what = "saved without a check by Kausality, and may not be applied: "
+
+	if missing, ok := errors.AsType[*access.MissingError](err); ok {
+		return message.First(message.Then(what+missing.Text, missing.Command), what+missing.Text)
+	}
+
+	return what + err.Error()
 }
 
 // unread answers a request of which what there is to decide it by was not read,

@@ -166,7 +166,7 @@ func TestParentsAreReadLiveOnlyWhereTheCacheDoesNotAllow(t *testing.T) {
 		},
 		"Unasked": {
 			reason:   "Where the live parent does not allow it either, it is refused.",
-			informed: newer, live: newer, reads: 2, message: `Deployment "web" has no allowance for it`,
+			informed: newer, live: newer, reads: 2, message: `policy "sets" allows it only after an allowed change of spec.replicas`,
 		},
 		"Gone": {
 			reason:   "A parent that is gone allows nothing but deletions.",
@@ -334,7 +334,7 @@ func TestStrangeInputIsAnsweredClearly(t *testing.T) {
 		"NoUser": {
 			reason: "A user without a name may do what anybody may, and initiates nothing.",
 			old:    replicaSet, obj: strings.Replace(replicaSet, "replicas: 1", "replicas: 2", 1),
-			message: `Deployment "web" has no allowance for it`,
+			message: `policy "sets" allows it only after an allowed change of spec.replicas`,
 		},
 		"OwnsItself": {
 			reason: "A cycle of owners is walked one step.",

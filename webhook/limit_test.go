@@ -120,7 +120,7 @@ func TestADecisionWaitsForTwoSecondsAtMost(t *testing.T) {
 				}
 
 				for _, words := range tc.says {
-					if said := strings.Join(rsp.Warnings, "\n"); !strings.Contains(said, words) {
+					if said := strings.Join(append(rsp.Warnings, rsp.AuditAnnotations["missing"]), "\n"); !strings.Contains(said, words) {
 						t.Errorf("it is said %q, want %q", said, words)
 					}
 				}

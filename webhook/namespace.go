@@ -35,8 +35,8 @@ func (j *Judge) unrecorded(req admission.Request, ask *decision.Request, d *deci
 	object := fmt.Sprintf("%s %q", ask.Old.GetKind(), resource.Name(ask.Old))
 
 	rsp := admission.Allowed("").WithWarnings(clip(append(d.Warnings, fmt.Sprintf(
-		"%s: cannot write down that you deleted it (%v): what managed resources in it stand for stays until somebody "+
-			"who may delete them does so", object, err)))...)
+		"%s: cannot record your deletion, and its managed resources remain until someone with permission deletes them: %v",
+		object, err)))...)
 	rsp.AuditAnnotations = audit(d)
 
 	return rsp

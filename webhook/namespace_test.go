@@ -67,7 +67,7 @@ func TestTheNamespaceControllerIsJudgedByTheNamespaceAsItIsNow(t *testing.T) {
 
 	rsp = post(t, serve(t, &webhook.Mutator{Judge: c.judge(t, time.Now())}),
 		deletion(t, manifest(t, shop), "system:serviceaccount:kube-system:namespace-controller"))
-	if rsp.Allowed || !strings.Contains(rsp.Result.Message, `Store "corner" stays until somebody who may delete it does so`) {
+	if rsp.Allowed || !strings.Contains(rsp.Result.Message, `without permission to delete Store "corner"`) {
 		t.Errorf("nobody was granted to delete the namespace: allowed %t, %+v", rsp.Allowed, rsp.Result)
 	}
 }
@@ -89,7 +89,7 @@ func TestANamespaceGoesThoughThatCannotBeRecorded(t *testing.T) {
 	j.Writer = unwritableCluster{c}
 
 	rsp := post(t, serve(t, &webhook.Mutator{Judge: j}), deletion(t, manifest(t, team), "hans"))
-	if !rsp.Allowed || len(rsp.Warnings) != 1 || !strings.Contains(rsp.Warnings[0], "stays until somebody who may delete them does so") {
+	if !rsp.Allowed || len(rsp.Warnings) != 1 || !strings.Contains(rsp.Warnings[0], "remain until someone with permission deletes them") {
 		t.Errorf("allowed %t, warnings %q", rsp.Allowed, rsp.Warnings)
 	}
 

@@ -6,6 +6,7 @@ package webhook
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -13,15 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
-
-// maxEventRunes is the most characters of an event's note.
-//
-// Source: k8s.io/kubernetes pkg/apis/core/validation/events.go.
-const maxEventRunes = 1000
 
 // actionDecide is what events say we did.
 const actionDecide = "Decide"
@@ -78,25 +74,8 @@ func newlyHeld(ask *decision.Request, d *decision.Decision) bool {
 // held reports the changes that are held, all at once: of several events about an
 // object of which only the text differs the API server gets the first.
 func (j *Judge) held(req admission.Request, ask *decision.Request, d *decision.Decision) {
-	var (
-		first string
-		parts []string
-	)
-
-	for _, h := range d.Held {
-		if _, more := allowance.MoreHeld(h); more {
-			continue // Those were reported when they were held first.
-		}
-
-		if first == "" {
-			first = h.Field
-		}
-
-		parts = append(parts, fmt.Sprintf("%s: %s", decision.Describe(h), h.Missing))
-	}
-
-	if len(parts) > 0 {
-		j.event(req, ask, string(v1alpha1.EventReasonHeld), first, fit(parts, maxEventRunes-maxEventName))
+	if list := d.HeldNow(); len(list) > 0 {
+		j.event(req, ask, string(v1alpha1.EventReasonHeld), list[0].Field, d.DescribeHeld)
 	}
 }
 
@@ -114,7 +93,9 @@ func (j *Judge) recordRefusal(req admission.Request, ask *decision.Request, d *d
 	object := fmt.Sprintf("%s %q: ", objectOf(ask).GetKind(), resource.Name(objectOf(ask)))
 	why := strings.TrimPrefix(d.Answer().Reason, object) // It is said before.
 
-	j.event(req, ask, string(v1alpha1.EventReasonDenied), first, fmt.Sprintf("refused to %s: %s", req.UserInfo.Username, why))
+	j.event(req, ask, string(v1alpha1.EventReasonDenied), first, func(room int) string {
+		return message.Cut(fmt.Sprintf("refused to %s: %s", req.UserInfo.Username, why), room)
+	})
 }
 
 // conflict counts and logs that a request must be made again.
@@ -123,18 +104,16 @@ func (j *Judge) conflict(req admission.Request, ask *decision.Request, d *decisi
 	j.log(req, ask).Info("Asked to try again", "why", d.Conflict)
 }
 
-// maxEventName is how much of a note is left for the kind and name of the object.
-const maxEventName = 320
-
 // event records an event on the object held up, and on its parent, where people
 // look. What it is about has the first field that is concerned: recorders take
 // events that differ in their text alone for the same.
-func (j *Judge) event(req admission.Request, ask *decision.Request, reason, field, note string) {
+func (j *Judge) event(req admission.Request, ask *decision.Request, reason, field string, within func(room int) string) {
 	if req.DryRun != nil && *req.DryRun {
 		return
 	}
 
-	note = cut(fmt.Sprintf("%s %s: %s", objectOf(ask).GetKind(), resource.Name(objectOf(ask)), note), maxEventRunes)
+	head := message.Cut(fmt.Sprintf("%s %s: ", objectOf(ask).GetKind(), resource.Name(objectOf(ask))), message.Most/2) //nolint:mnd // Half.
+	note := head + within(message.Most-utf8.RuneCountInString(head))
 	object, parent := reference(objectOf(ask), field), reference(ask.Parent, "")
 
 	if ask.Old != nil {

@@ -43,12 +43,12 @@ func TestAnOwnerIsFoundInWhateverVersionIsServed(t *testing.T) {
 		"Served": {
 			reason:  "The version of the reference is served.",
 			live:    []string{strings.Replace(owningPostgres, "example.org/v1,", "example.org/v1beta1,", 1)},
-			changed: true, message: `Postgres "p" has no allowance for it`,
+			changed: true, message: `no policy about Postgres allows it`,
 		},
 		"AnotherVersion": {
 			reason: "Another version is: the parent is there, and its allowances serve.",
 			live:   []string{owningPostgres}, unserved: []schema.GroupVersionKind{old},
-			changed: true, message: `Postgres "p" has no allowance for it`,
+			changed: true, message: `no policy about Postgres allows it`,
 		},
 		"NotThere": {
 			reason: "Another version is, and has none of that name: it is gone, and what it left may be deleted.",

@@ -26,7 +26,7 @@ const (
 const (
 	// ConditionApproved is true where every change that is listed is approved.
 	ConditionApproved = "Approved"
-	// ConditionApplied is true once nothing is held any more, and all that was approved was
+	// ConditionApplied is true once nothing is held, and all that was approved was
 	// seen to have been made.
 	ConditionApplied = "Applied"
 	// ConditionCurrent is false where the list is from before the pipeline failed.
@@ -45,7 +45,7 @@ const (
 	ReasonUnstable = "Unstable"
 	// ReasonApplied means that what was approved is made.
 	ReasonApplied = "Applied"
-	// ReasonTakenBack means that nothing asks for the changes any more.
+	// ReasonTakenBack means that the changes are no longer desired.
 	ReasonTakenBack = "TakenBack"
 	// ReasonCurrent means that the list is of now.
 	ReasonCurrent = "Current"

@@ -54,7 +54,7 @@ func TestAllowedSaysWhetherAndWhy(t *testing.T) {
 	}{
 		"Allowed": {
 			reason: "Who asked is said, and the exit code is 0.", from: answers{object: granted, lists: map[doctor.Source]doctor.List{doctor.AllowancePolicies: policies}},
-			want: "Workspace a/net: apply is allowed\n- asked for by hans (generation 5, policy p)\n",
+			want: "Workspace a/net: apply is allowed\n- requested by hans (generation 5, policy p)\n",
 		},
 		"NotAllowed": {
 			reason: "What is missing is said, and the exit code is 3.", from: answers{object: head, lists: map[doctor.Source]doctor.List{doctor.AllowancePolicies: policies}},

@@ -66,7 +66,7 @@ func made(t *testing.T, client *dynamicfake.FakeDynamicClient) string {
 	return strings.Join(out, "\n")
 }
 
-const approvedDiff = `Claim team/db: 3 changes, asked for by hans@example.com, unknown
+const approvedDiff = `Claim team/db: 3 changes, requested by hans@example.com, unknown
 waits since 2026-11-22T09:00:00Z (3h)
 DESTROYS Instance old is deleted
 
@@ -87,7 +87,7 @@ Instance db-1
 
 `
 
-const portDiff = `Claim team/db: 1 change, asked for by hans@example.com, unknown
+const portDiff = `Claim team/db: 1 change, requested by hans@example.com, unknown
 waits since 2026-11-22T09:00:00Z (3h)
 
 Instance db-1
@@ -137,7 +137,7 @@ pendingChange: claim-db-HASH
 		"TheRestIsNotMeantByItself": {
 			args: []string{"claim/db"}, answer: "db\n", err: errSomeLeft, code: exitError,
 			want: strings.Replace(approvedDiff, "1 more", `Left out: Instance of composed resource replica spec.forProvider.stamp: (unset) -> 1763803800: `+
-				`something else is asked for each time, so that no value can be approved: have the Composition ask for one
+				`the desired value differs each time. Make it stable in the Composition
 
 1 more`, 1),
 		},
@@ -192,11 +192,11 @@ pendingChange: claim-db-HASH
 		},
 		"Unstable": {
 			args: []string{"claim/db"}, opts: approveOptions{changes: []string{"eeee"}}, err: errNoneLeft, code: exitError,
-			want: `Claim team/db: 0 changes, asked for by hans@example.com, unknown
+			want: `Claim team/db: 0 changes, requested by hans@example.com, unknown
 waits since 2026-11-22T09:00:00Z (3h)
 
 Left out: Instance of composed resource replica spec.forProvider.stamp: (unset) -> 1763803800: ` +
-				`something else is asked for each time, so that no value can be approved: have the Composition ask for one
+				`the desired value differs each time. Make it stable in the Composition
 
 1 more change did not fit into the list, and can be decided about once these are made.
 

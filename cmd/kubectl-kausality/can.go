@@ -268,7 +268,7 @@ func entryOf(f decision.Finding) verdictEntry {
 		Field: f.Change.Field, Verdict: string(f.Verdict), Rule: string(f.Rule), Policy: f.Policy, Initiator: f.Initiator(),
 	}
 	for _, l := range f.Lacks {
-		out.Missing = append(out.Missing, l.Text)
+		out.Missing = append(out.Missing, l.String())
 	}
 
 	return out
@@ -374,7 +374,7 @@ func (e verdictEntry) text(action string) string {
 		return "not governed: no policy is about it, and nothing follows from it"
 	default:
 		if action == "" {
-			return "not allowed: it would be stored, with a warning, and nothing may follow from it"
+			return "not allowed: it would be saved with a warning, and not applied"
 		}
 
 		return fmt.Sprintf("not allowed (%s)", action)

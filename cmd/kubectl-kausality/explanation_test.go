@@ -65,14 +65,14 @@ AllowancePolicies about Widget:
 
 Enforcements: none
 
-A change that nothing allows is stored, with a warning, and nothing may follow from it.
+A change that nothing allows is saved with a warning, and not applied.
 `
 
 const composedExplanation = `RDSInstance my-database-xyz-rds (rds.aws.upbound.io/v1beta1, generation 7), changed by dora@example.com
 Its parent is XDatabase my-database-xyz.
 
 spec.forProvider.instanceClass: not allowed (Deny)
-- XDatabase "my-database-xyz" has no allowance for it; policy "xdatabase-to-rds" gives one once a change of spec.size is allowed
+- policy "xdatabase-to-rds" allows it only after an allowed change of spec.size
 
 In the order in which it is tried:
 
@@ -97,8 +97,8 @@ A change that nothing allows is refused (Deny).
 const approvalExplanation = `Widget default/w (example.org/v1, generation 3), changed by hans@example.com
 It has no parent: it is a root.
 
-spec.color: not allowed: it would be stored, with a warning, and nothing may follow from it
-- policy "widgets": user "hans@example.com" may initiate it only once 2 other people approve what follows (kubectl kausality approve Widget.example.org/w -n default)
+spec.color: not allowed: it would be saved with a warning, and not applied
+- policy "widgets": needs the approval of 2 other people: kubectl kausality approve Widget.example.org/w -n default
 
 In the order in which it is tried:
 
@@ -114,7 +114,7 @@ AllowancePolicies about Widget:
 
 Enforcements: none
 
-A change that nothing allows is stored, with a warning, and nothing may follow from it.
+A change that nothing allows is saved with a warning, and not applied.
 `
 
 // TestAnExplanationShowsWhatIsTriedInOrder and what comes of it.
@@ -249,7 +249,7 @@ func TestWhatCanIsAskedIsAnsweredWithWhatFollows(t *testing.T) {
 		"Missing": {
 			scenario: "policy/shadow-condition-beside",
 			want: "Widget default/w, changed by hans@example.com:\n" +
-				"- spec.color: not allowed: it would be stored, with a warning, and nothing may follow from it\n" +
+				"- spec.color: not allowed: it would be saved with a warning, and not applied\n" +
 				"  - policy \"colors\": condition \"no-blue\": CEL \"object.spec.color != 'blue'\" is false\n",
 			err: errNotAllowed,
 		},

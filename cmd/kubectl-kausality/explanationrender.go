@@ -70,7 +70,7 @@ func (d explanationDocument) renderAllowances(out *strings.Builder) {
 	section(out, "Allowances of its parent", len(d.Allowances))
 
 	for _, a := range d.Allowances {
-		fmt.Fprintf(out, "- %s, asked for by %s (generation %d%s)%s\n",
+		fmt.Fprintf(out, "- %s, requested by %s (generation %d%s)%s\n",
 			whatOf(a.Allowance), a.Initiator, a.Generation, byPolicy(a.Allowance), servesText(a.Missing))
 	}
 
@@ -291,8 +291,8 @@ func (d explanationDocument) renderEnforcements(out *strings.Builder) {
 	}
 
 	fmt.Fprintf(out, "\nA change that nothing allows %s.\n", map[string]string{
-		"": "is stored, with a warning, and nothing may follow from it", string(v1alpha1.ActionDeny): "is refused (Deny)",
-		string(v1alpha1.ActionHold):  "is taken back, and the rest is stored (Hold)",
+		"": "is saved with a warning, and not applied", string(v1alpha1.ActionDeny): "is refused (Deny)",
+		string(v1alpha1.ActionHold):  "is reverted, and the rest is stored (Hold)",
 		string(v1alpha1.ActionWarn):  "is stored, with a warning (Warn)",
 		string(v1alpha1.ActionAudit): "is stored, and recorded (Audit)",
 	}[d.Action])

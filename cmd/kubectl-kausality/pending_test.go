@@ -137,23 +137,22 @@ status:
 `))
 }
 
-const pendingText = `Claim team/db: 5 changes, asked for by hans@example.com, unknown
+const pendingText = `Claim team/db: 5 changes, requested by hans@example.com, unknown
   waits since 2026-11-22T09:00:00Z (3h)
   DESTROYS Instance old is deleted
   - Instance old is deleted
-      asked for by the Composition, revision db-5
+      requested by the Composition, revision db-5
       of the external object follows: Delete
   - Instance db-1 spec.forProvider.rules[2].port: 80 -> 443
-      asked for by an edit by hans@example.com
+      requested by an edit by hans@example.com
       of the external object follows: Update
       by policy: no policy allows it
       ChangeApproval claim-db-6782be60-k2 by anna@example.com: Waiting, 1 of 2
   - Instance db-1 spec.forProvider.password: (masked) -> (masked)
-      asked for by the pipeline: a function, or what it reads
+      requested by the pipeline: a function, or what it reads
   - Instance of composed resource replica spec.forProvider.stamp: (unset) -> 1763803800
-      asked for by a change by hand of what is composed by eve@example.com
-      cannot be approved: something else is asked for each time, so that no value can be approved:
-        have the Composition ask for one
+      requested by a change by hand of what is composed by eve@example.com
+      cannot be approved: the desired value differs each time. Make it stable in the Composition
   - 1 more, too many to list
   2 people have to approve each of them
   to let it through: kubectl kausality approve claim.shop.example.org/db -n team
@@ -191,10 +190,10 @@ func TestWhatWaitsIsListed(t *testing.T) {
 		},
 		"RefusedBecauseOfAnEdit": {
 			objects: []*unstructured.Unstructured{parse(t, pendingRollout)},
-			want: `Deployment team/web: 1 change, asked for by anna@example.com
+			want: `Deployment team/web: 1 change, requested by anna@example.com
   waits since 2026-11-22T11:00:00Z (60m)
   - Deployment web spec.replicas: 2 -> 3
-      asked for by an edit by anna@example.com
+      requested by an edit by anna@example.com
   refused because of it: spec.replicas of ReplicaSet web-1, to controller
   refused because of it: spec.replicas of ReplicaSet web-2, to controller
   refused because of it: create of ReplicaSet web-3, to controller
@@ -212,22 +211,22 @@ func TestWhatWaitsIsListed(t *testing.T) {
 			opts: pendingOptions{all: true, byClass: true},
 			want: `1 change of Instance: is deleted
   DESTROYS something
-  asked for by the Composition, revision db-5
+  requested by the Composition, revision db-5
   - Instance f-1, below Claim team/f
 
 4 changes of Instance: spec.rules[*].port: 80 -> 443
-  asked for by the Composition, revision db-5
+  requested by the Composition, revision db-5
   - Instance a-1, below Claim other/a
   - Instance b-1, below Claim other/b
   - Instance c-1, below Claim team/c
   - and 1 more
 
 1 change of Instance: is created
-  asked for by the Composition, revision db-5
+  requested by the Composition, revision db-5
   - Instance e-1, below Claim team/e
 
 1 change of Instance: spec.rules[*].port: 80 -> 443
-  asked for by the Composition, revision db-6
+  requested by the Composition, revision db-6
   - Instance g-1, below Claim team/g
 `,
 		},

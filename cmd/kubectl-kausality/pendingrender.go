@@ -79,7 +79,7 @@ func (p pendingEntry) render(out *strings.Builder, now time.Time) {
 	}
 
 	if len(p.Changes) == 0 {
-		out.WriteString("  nothing is held any more, and something that was approved is being made\n")
+		out.WriteString("  nothing is held, and something that was approved is being made\n")
 
 		return
 	}
@@ -109,7 +109,7 @@ func askedText(requesters []string) string {
 		names[i] = visible(r)
 	}
 
-	return ", asked for by " + strings.Join(names, ", ")
+	return ", requested by " + strings.Join(names, ", ")
 }
 
 // destroyedText says what a change destroys.
@@ -123,7 +123,7 @@ func destroyedText(e v1alpha1.HeldChange, root v1alpha1.ObjectReference) string 
 
 func (p pendingEntry) renderChange(out *strings.Builder, e v1alpha1.HeldChange, root v1alpha1.ObjectReference) {
 	fmt.Fprintf(out, "  - %s %s\n", refText(e, root), heldText(e))
-	fmt.Fprintf(out, "      asked for by %s\n", causeText(e.Cause))
+	fmt.Fprintf(out, "      requested by %s\n", causeText(e.Cause))
 
 	if len(e.Follows) > 0 {
 		fmt.Fprintf(out, "      of the external object follows: %s\n", visible(strings.Join(e.Follows, ", ")))
@@ -169,7 +169,7 @@ func (c pendingClass) render(out *strings.Builder) {
 		out.WriteString("  DESTROYS something\n")
 	}
 
-	fmt.Fprintf(out, "  asked for by %s\n", causeText(c.Cause))
+	fmt.Fprintf(out, "  requested by %s\n", causeText(c.Cause))
 
 	for _, m := range c.Members[:min(len(c.Members), maxMembers)] {
 		root := m.Object.reference()

@@ -177,9 +177,9 @@ const shortestCut = 60
 func unapprovable(e v1alpha1.HeldChange) string {
 	switch {
 	case e.Unstable:
-		return "something else is asked for each time, so that no value can be approved: have the Composition ask for one"
+		return "the desired value differs each time. Make it stable in the Composition"
 	case e.Digest == "":
-		return "it has no digest, by which it would be approved: have who may change it do so"
+		return "it has no digest. Ask someone with permission to change it"
 	default:
 		return ""
 	}

@@ -179,7 +179,7 @@ func renderAllowances(out *strings.Builder, list []v1alpha1.Allowance) {
 // renderStored writes what is stored and is not what was allowed, and who stored it.
 func renderStored(out *strings.Builder, doc *traceDocument) {
 	renderList(out, "Stored, and not allowed", doc.Stored, decision.DescribeStored,
-		"nothing may follow from it: take it back, or have it made by who may")
+		"not applied. Revert it, or ask someone with permission to apply it")
 }
 
 // renderList writes values with one thing in common, and what becomes of them.
@@ -191,12 +191,11 @@ func renderList(out *strings.Builder, head string, list []storedEntry, describe 
 
 		what := advice
 		if s.Approvals > 0 {
-			what = fmt.Sprintf("nothing follows from it until %s it: approve that, take it back, or have it made by who may alone",
-				decision.OthersApprove(s.Approvals))
+			what = fmt.Sprintf("not applied until %s it. Approve it, or revert it", decision.OthersApprove(s.Approvals))
 		}
 
 		text := describe(v1alpha1.HeldChange{Field: s.Field, From: s.Allowed, To: s.Value})
-		fmt.Fprintf(out, "- %s%s: it %s; %s\n", of(s.Object), text, storedText(s), what)
+		fmt.Fprintf(out, "- %s%s: %s, %s\n", of(s.Object), text, storedText(s), what)
 	}
 }
 
@@ -245,15 +244,15 @@ func renderHeld(out *strings.Builder, doc *traceDocument) {
 		fmt.Fprintf(out, "- %s%s: %s\n", about, describeHeld(e), e.Reason)
 
 		if e.User != "" {
-			fmt.Fprintf(out, "  %s asked for it\n", e.User)
+			fmt.Fprintf(out, "  requested by %s\n", e.User)
 		}
 
 		if e.Asked != nil {
-			fmt.Fprintf(out, "  what is asked for was written by %s\n", writerText(e.Asked))
+			fmt.Fprintf(out, "  the desired value was written by %s\n", writerText(e.Asked))
 		}
 
 		if e.Stored != nil {
-			fmt.Fprintf(out, "  what is stored was written by %s\n", writerText(e.Stored))
+			fmt.Fprintf(out, "  the stored value was written by %s\n", writerText(e.Stored))
 		}
 	}
 

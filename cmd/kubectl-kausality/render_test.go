@@ -63,7 +63,7 @@ func TestAnObjectIsRenderedForAPerson(t *testing.T) {
 			object: gated,
 			want: `Object db-x7k2p (kubernetes.crossplane.io/v1alpha2, generation 6)
 
-spec.forProvider.manifest.data.size of generation 5, asked for by
+spec.forProvider.manifest.data.size of generation 5, requested by
 hans@example.com
 └─ DatabaseClaim my-database  spec.size  (generation 2)
       metadata.annotations[jira] = INFRA-1
@@ -75,7 +75,7 @@ Earlier changes are recorded too (1): show them with --all.
 Gate: open for Update since 2026-11-20T10:00:00Z
 
 May still follow:
-- external Update, asked for by hans@example.com (generation 5, policy xdatabase-to-object)
+- external Update, requested by hans@example.com (generation 5, policy xdatabase-to-object)
 `,
 		},
 		"Approved": {
@@ -102,7 +102,7 @@ metadata:
 spec.forProvider.engineVersion of generation 4, approved by
 anna@example.com
 └─ ChangeApproval team/claim-db-1f0c-k2x
-      asked for by hans@example.com
+      requested by hans@example.com
       because: OPS-1, read by two
    └─ Database db-x  spec.engineVersion  (generation 7)
       └─ Instance db-1  spec.forProvider.engineVersion  (generation 4)
@@ -125,11 +125,11 @@ metadata:
 `,
 			want: `Object sessions (kubernetes.m.crossplane.io/v1alpha1, generation 2)
 
-create of generation 1, asked for by
+create of generation 1, requested by
 hans@example.com
 
 May still follow:
-- external Create, Update, asked for by hans@example.com (generation 1)
+- external Create, Update, requested by hans@example.com (generation 1)
 `,
 		},
 		"Ungated": {
@@ -146,7 +146,7 @@ metadata:
 `,
 			want: `NopResource yard (nop.crossplane.io/v1alpha1, generation 2)
 
-create of generation 1, asked for by
+create of generation 1, requested by
 hans@example.com
 
 Gate: none, for the provider does not support management policies
@@ -179,11 +179,11 @@ metadata:
     kausality.io/held: "[{field: spec.size, from: small, to: large, missing: no ticket}]"`,
 			want: `XDatabase db (example.org/v1, generation 0)
 
-create of generation 1, asked for by
+create of generation 1, requested by
 hans
 
 Held:
-- spec.size stays small (asked: large): no ticket
+- spec.size (small → large): no ticket
 `,
 		},
 		"Malformed": {

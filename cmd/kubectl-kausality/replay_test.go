@@ -153,8 +153,7 @@ func TestALogIsReplayed(t *testing.T) {
 				"  2 decisions about 2 objects, by hans\n" +
 				"  UPDATE shop/widget-0 at 2026-01-06T12:00:00Z, decisions.log:2\n" +
 				"  UPDATE shop/widget-1 at 2026-01-06T12:00:01Z, decisions.log:3\n" +
-				"Widget spec.size: Allowed -> Denied, policy \"widgets\": user \"anna\" may not initiate it (User hans\n" +
-				"  may)\n" +
+				"Widget spec.size: Allowed -> Denied, policy \"widgets\": only User hans may, not anna\n" +
 				"  1 decision about 1 object, by anna\n" +
 				"  UPDATE shop/widget-2 at 2026-01-06T12:00:02Z, decisions.log:4\n" +
 				"4 decisions replayed in TIME: 1 as recorded (1 of them for another reason); 3 change: 2 would be allowed, 1 would not\n",
@@ -166,8 +165,7 @@ func TestALogIsReplayed(t *testing.T) {
 				"  2 decisions about 2 objects, by hans\n" +
 				"  UPDATE shop/widget-0 at 2026-01-06T12:00:00Z, decisions.log:2\n" +
 				"  UPDATE shop/widget-1 at 2026-01-06T12:00:01Z, decisions.log:3\n" +
-				"Widget spec.size: Allowed -> Denied, policy \"widgets\": user \"anna\" may not initiate it (User hans\n" +
-				"  may)\n" +
+				"Widget spec.size: Allowed -> Denied, policy \"widgets\": only User hans may, not anna\n" +
 				"  1 decision about 1 object, by anna\n" +
 				"  UPDATE shop/widget-2 at 2026-01-06T12:00:02Z, decisions.log:4\n" +
 				"4 decisions replayed in TIME: 1 as recorded (1 of them for another reason); 3 change: 2 would be allowed, 1 would not\n",

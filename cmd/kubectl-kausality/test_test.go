@@ -52,20 +52,19 @@ func TestPolicyTestsAreReported(t *testing.T) {
        + allowed: false
        - findings[0].verdict: "Allowed"
        + findings[0].verdict: "Unallowed"
-       spec.size: policy "widgets": user "anna" may not initiate it (Group platform-team may)
+       spec.size: policy "widgets": only Group platform-team may, not anna
 FAIL   t/none.txtar: What is decided?
        there is no want.yaml; this is decided:
        findings:
        - field: spec.size
          lacks:
          - policy: widgets
-           text: 'policy "widgets": user "anna" may not initiate it (Group platform-team
-             may)'
+           text: 'policy "widgets": only Group platform-team may, not anna'
            what: Subject
          verdict: Unallowed
        warnings:
-       - 'Widget "w": the change of spec.size is stored, but nothing may follow from it:
-         policy "widgets": user "anna" may not initiate it (Group platform-team may)'
+       - 'Widget "w": spec.size is saved but will not be applied: policy "widgets": only
+         Group platform-team may, not anna'
 `
 
 	cases := map[string]struct {
@@ -107,8 +106,7 @@ tests:
     path: findings[0].verdict
     want: '"Allowed"'
   missing:
-  - 'spec.size: policy "widgets": user "anna" may not initiate it (Group platform-team
-    may)'
+  - 'spec.size: policy "widgets": only Group platform-team may, not anna'
   path: t/fails.txtar
   reason: Anna may change the size.
   status: Failed
@@ -254,7 +252,7 @@ func TestCISystemsReadTheResults(t *testing.T) {
   <testsuite name="t" tests="2" failures="1" errors="0" skipped="0" time="0.000">
     <testcase name="fails" classname="t" time="0.000">
       <failure message="Anna may change the size." type="Failed">- allowed: true&#xA;+ allowed: false&#xA;- findings[0].verdict: &#34;Allowed&#34;&#xA;+ findings[0].verdict: &#34;Unallowed&#34;&#xA;` +
-		`spec.size: policy &#34;widgets&#34;: user &#34;anna&#34; may not initiate it (Group platform-team may)&#xA;</failure>
+		`spec.size: policy &#34;widgets&#34;: only Group platform-team may, not anna&#xA;</failure>
     </testcase>
     <testcase name="passes" classname="t" time="0.000"></testcase>
   </testsuite>

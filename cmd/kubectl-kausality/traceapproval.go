@@ -27,12 +27,12 @@ func approved(trace []v1alpha1.Hop) bool {
 func begunBy(trace []v1alpha1.Hop) string {
 	switch {
 	case approved(trace) && trace[0].Attestations[attestedDecision] == string(v1alpha1.DecisionBreakGlass):
-		return "let through alone by"
+		return "allowed alone by"
 	case approved(trace):
 		return "approved by"
 	}
 
-	return "asked for by"
+	return "requested by"
 }
 
 // givenBy says who an allowance comes from.
@@ -50,7 +50,7 @@ func renderApproval(out *strings.Builder, indent string, hop v1alpha1.Hop) {
 	fmt.Fprintf(out, "%s└─ %s %s\n", indent, hop.Kind, nameOf(hop))
 
 	if by := hop.Attestations[attestedRequester]; by != "" {
-		fmt.Fprintf(out, "%s      asked for by %s\n", indent, visible(by))
+		fmt.Fprintf(out, "%s      requested by %s\n", indent, visible(by))
 	}
 
 	if why := hop.Attestations[attestedReason]; why != "" {

@@ -50,11 +50,11 @@ status:
   - type: Kausality
     status: "False"
     reason: Held
-    message: 'generation 4: settled; 4 held: Object logs-1: spec.forProvider.region stays eu (asked: us): Bucket "logs" is edited by anna@example.com: spec.region; Bucket "logs" has no allowance for it; policy "region" gives one when User hans changes spec.region; Object logs-2: spec.forProvider.size stays 20 (asked: 52): no policy; Object of composed resource copy is not created: no policy; and 1 more'
+    message: 'generation 4: settled; 4 held: Object logs-1: spec.forProvider.region (eu → us): Bucket "logs" is edited by anna@example.com: spec.region; policy "region" allows it only when User hans changes spec.region; Object logs-2: spec.forProvider.size (20 → 52): no policy; Object of composed resource copy is not created: no policy; and 1 more'
   - type: KausalityState
     status: "False"
     reason: Held
-    message: '{"v":1,"progress":{"phase":"Settled","generation":4},"changes":[{"ref":{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"Object","namespace":"team-a","name":"logs-1"},"field":"spec.forProvider.region","from":"eu","to":"us","missing":"Bucket \"logs\" is edited by anna@example.com: spec.region; Bucket \"logs\" has no allowance for it; policy \"region\" gives one when User hans changes spec.region"},{"ref":{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"Object","namespace":"team-a","name":"logs-2"},"field":"spec.forProvider.size","from":"20","to":"52","missing":"no policy"},{"ref":{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"Object","namespace":"team-a","name":"copy"},"composedResource":"copy","field":"create","missing":"no policy"}],"more":1}'
+    message: '{"v":1,"progress":{"phase":"Settled","generation":4},"changes":[{"ref":{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"Object","namespace":"team-a","name":"logs-1"},"field":"spec.forProvider.region","from":"eu","to":"us","missing":"Bucket \"logs\" is edited by anna@example.com: spec.region; policy \"region\" allows it only when User hans changes spec.region"},{"ref":{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"Object","namespace":"team-a","name":"logs-2"},"field":"spec.forProvider.size","from":"20","to":"52","missing":"no policy"},{"ref":{"apiVersion":"kubernetes.m.crossplane.io/v1alpha1","kind":"Object","namespace":"team-a","name":"copy"},"composedResource":"copy","field":"create","missing":"no policy"}],"more":1}'
 `
 	child = `
 apiVersion: kubernetes.m.crossplane.io/v1alpha1
@@ -123,9 +123,9 @@ func TestATraceSaysHowManyHaveToApprove(t *testing.T) {
 	t.Parallel()
 
 	for approvals, want := range map[string]string{
-		"0": "nothing may follow from it: take it back, or have it made by who may",
-		"1": "nothing follows from it until another person approves it: approve that, take it back, or have it made by who may alone",
-		"2": "nothing follows from it until 2 other people approve it: approve that, take it back, or have it made by who may alone",
+		"0": "not applied. Revert it, or ask someone with permission to apply it",
+		"1": "not applied until another person approves it. Approve it, or revert it",
+		"2": "not applied until 2 other people approve it. Approve it, or revert it",
 	} {
 		t.Run(approvals, func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +138,7 @@ func TestATraceSaysHowManyHaveToApprove(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			want := "spec.region is us (last allowed: eu): it was stored by hans at 2026-11-22T10:00:00Z; " + want
+			want := "spec.region is us (last allowed: eu): saved by hans at 2026-11-22T10:00:00Z, " + want
 			if text := strings.Join(strings.Fields(render(u, &doc, false)), " "); !strings.Contains(text, want) {
 				t.Errorf("want %q in\n%s", want, text)
 			}
@@ -154,19 +154,18 @@ func TestATraceShowsWhatIsHeldAndWhoStoredIt(t *testing.T) {
 			reason: "The root tells of itself and of what is made for it.", object: "bucket/logs",
 			want: `Bucket team-a/logs (example.org/v1, generation 4)
 
-spec.size of generation 2, asked for by
+spec.size of generation 2, requested by
 hans
 
 Stored, and not allowed:
-- spec.region is us (last allowed: eu): it was stored by anna@example.com at 2026-11-22T10:00:00Z
-  (by kubectl-edit); nothing may follow from it: take it back, or have it made by who may
+- spec.region is us (last allowed: eu): saved by anna@example.com at 2026-11-22T10:00:00Z (by
+  kubectl-edit), not applied. Revert it, or ask someone with permission to apply it
 
 Held:
-- Object team-a/logs-1: spec.forProvider.region stays eu (asked: us): Bucket "logs" is edited by
-  anna@example.com: spec.region; Bucket "logs" has no allowance for it; policy "region" gives one
-  when User hans changes spec.region
-  what is stored was written by kubectl-patch at 2026-11-22T09:30:00Z
-- Object team-a/logs-2: spec.forProvider.size stays 20 (asked: 52): no policy
+- Object team-a/logs-1: spec.forProvider.region (eu → us): Bucket "logs" is edited by
+  anna@example.com: spec.region; policy "region" allows it only when User hans changes spec.region
+  the stored value was written by kubectl-patch at 2026-11-22T09:30:00Z
+- Object team-a/logs-2: spec.forProvider.size (20 → 52): no policy
 - Object of composed resource copy: not created: no policy
 - 1 more, too many to list
 
@@ -177,7 +176,7 @@ Not shown: cannot read Object forbidden: forbidden
 			reason: "What is made for it tells what its parent's function holds of it.", object: "object/logs-1",
 			want: `Object team-a/logs-1 (kubernetes.m.crossplane.io/v1alpha1, generation 3)
 
-create of generation 1, asked for by
+create of generation 1, requested by
 hans
 └─ BucketClaim team-b/logs  create  (generation 1)
    └─ Bucket logs  create  (generation 1)
@@ -186,10 +185,9 @@ hans
 Gate: closed since 2026-11-20T10:00:00Z
 
 Held:
-- spec.forProvider.region stays eu (asked: us): Bucket "logs" is edited by anna@example.com:
-  spec.region; Bucket "logs" has no allowance for it; policy "region" gives one when User hans
-  changes spec.region
-  what is stored was written by kubectl-patch at 2026-11-22T09:30:00Z
+- spec.forProvider.region (eu → us): Bucket "logs" is edited by anna@example.com: spec.region;
+  policy "region" allows it only when User hans changes spec.region
+  the stored value was written by kubectl-patch at 2026-11-22T09:30:00Z
 `,
 		},
 	} {
@@ -310,17 +308,17 @@ status: {conditions: [{type: Kausality, status: "False", reason: Held, message: 
 	for object, want := range map[string]string{
 		"bucketclaim/mine": `
 Held:
-- XBucket x: spec.size stays 20 (asked: 52): no ticket
-  what is asked for was written by argocd at 2026-11-22T10:00:00Z
-- XBucket x: spec.a stays (unset) (asked: b): no ticket
-  anna asked for it
+- XBucket x: spec.size (20 → 52): no ticket
+  the desired value was written by argocd at 2026-11-22T10:00:00Z
+- XBucket x: spec.a ((unset) → b): no ticket
+  requested by anna
 `,
 		"xbucket/x": `
 Held:
-- spec.size stays 20 (asked: 52): no ticket
-  what is asked for was written by argocd at 2026-11-22T10:00:00Z
-- spec.a stays (unset) (asked: b): no ticket
-  anna asked for it
+- spec.size (20 → 52): no ticket
+  the desired value was written by argocd at 2026-11-22T10:00:00Z
+- spec.a ((unset) → b): no ticket
+  requested by anna
 - generation 1: settled; 1 held: what an older version wrote
 `,
 	} {

@@ -119,20 +119,20 @@ func unlisted(in Request) string {
 	spec := in.Approval.Spec
 
 	if in.Pending == nil {
-		return fmt.Sprintf("there is no PendingChange %q in namespace %q: nothing is held of what it stood for; "+
-			"to see what is held, run: kubectl get pendingchanges -n %[2]s", spec.PendingChange, in.Approval.Namespace)
+		return fmt.Sprintf("there is no PendingChange %q in namespace %q: its changes are not held any more. "+
+			"kubectl kausality pending -n %[2]s", spec.PendingChange, in.Approval.Namespace)
 	}
 
 	status := in.Pending.Status
 
 	if spec.Digest != "" && spec.Digest != status.Digest {
-		return fmt.Sprintf("spec.digest is not that of PendingChange %q, which is %s by now: what is held has changed since it was looked at; "+
-			"look at it again: kubectl describe pendingchange %[1]s -n %[3]s", in.Pending.Name, orNone(status.Digest), in.Approval.Namespace)
+		return fmt.Sprintf("spec.digest is not that of PendingChange %q, which is %s: other changes are held. "+
+			"Look again: kubectl describe pendingchange %[1]s -n %[3]s", in.Pending.Name, orNone(status.Digest), in.Approval.Namespace)
 	}
 
 	if listed := len(status.Changes); len(spec.Changes) == 0 && int(status.Total) > listed {
-		return fmt.Sprintf("PendingChange %q lists %d of %d changes, and nobody decides about what they cannot see: name in spec.changes "+
-			"the digests of those that are meant, at most %[2]d; those that are left are listed once these are made",
+		return fmt.Sprintf("PendingChange %q lists %d of %d changes, and only listed changes can be decided. Name their digests "+
+			"in spec.changes, at most %[2]d; the others are listed once these are applied",
 			in.Pending.Name, listed, status.Total)
 	}
 
@@ -172,16 +172,16 @@ func undecidable(in Request, meant []v1alpha1.HeldChange) string {
 	for _, entry := range meant {
 		switch {
 		case entry.Digest == "":
-			return fmt.Sprintf("%s of %s has no digest yet, by which it could be told from another change: try again later%s",
+			return fmt.Sprintf("%s of %s has no digest yet. Try again later%s",
 				entry.Field, Subject(entry), others)
 		case entry.Unstable:
-			return fmt.Sprintf("%s of %s asks for another value each time, so that none can be decided about: "+
-				"have its Composition ask for one that stays, or let it through by an AllowancePolicy%s", entry.Field, Subject(entry), others)
+			return fmt.Sprintf("%s of %s has another desired value each time, and cannot be decided. "+
+				"Make the value stable in the Composition, or add an AllowancePolicy%s", entry.Field, Subject(entry), others)
 		}
 	}
 
 	if len(meant) == 0 && len(in.Approval.Spec.Changes) == 0 {
-		return fmt.Sprintf("PendingChange %q lists no change: nothing is held any more", in.Pending.Name)
+		return fmt.Sprintf("PendingChange %q lists no change: nothing is held", in.Pending.Name)
 	}
 
 	return ""
@@ -217,7 +217,7 @@ func warnings(in Request, meant []v1alpha1.HeldChange) []string {
 
 	for _, digest := range digests(in, meant) {
 		if !slices.ContainsFunc(meant, func(e v1alpha1.HeldChange) bool { return e.Digest == digest }) {
-			out = append(out, fmt.Sprintf("nothing that is held has the digest %s: deciding about it changes nothing", digest))
+			out = append(out, fmt.Sprintf("no held change has the digest %s: this decision has no effect", digest))
 		}
 	}
 
@@ -226,8 +226,8 @@ func warnings(in Request, meant []v1alpha1.HeldChange) []string {
 	}
 
 	if in.Approval.Spec.Decision == v1alpha1.DecisionBreakGlass {
-		out = append(out, "this lets the changes through whoever else has to approve them, or has rejected them: "+
-			"it is told by an event KausalityBreakGlass and by the metric kausality_approvals_total")
+		out = append(out, "this allows the changes without any other approval, and despite any rejection: "+
+			"see event KausalityBreakGlass and metric kausality_approvals_total")
 	}
 
 	for _, entry := range meant {
@@ -236,7 +236,7 @@ func warnings(in Request, meant []v1alpha1.HeldChange) []string {
 		}
 
 		if entry.Masked {
-			out = append(out, fmt.Sprintf("the value of %s of %s is hidden: whichever it is when it is made is approved, once",
+			out = append(out, fmt.Sprintf("the value of %s of %s is hidden: any value is approved, once",
 				entry.Field, Subject(entry)))
 		}
 	}

@@ -53,7 +53,7 @@ func TestWhatIsGrantedIsFollowedToItsEnd(t *testing.T) {
 		"It is held for another reason": {
 			reason: "The message says where to look.", in: func() approval.Input { return carried(v1alpha1.ApprovalWaiting, true, a) },
 			want:     said{States: map[string]string{"a/1": "Granted"}, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
-			messages: map[string]string{"a/1": "look at the conditions of XDatabase db-x"},
+			messages: map[string]string{"a/1": "see the conditions of XDatabase db-x"},
 		},
 		"What a person is to make again is asked for by no pipeline": {
 			reason: "The webhook holds it, and the function asks for nothing.", in: func() approval.Input { return carried(v1alpha1.ApprovalAbsent, true, a) },
@@ -62,7 +62,7 @@ func TestWhatIsGrantedIsFollowedToItsEnd(t *testing.T) {
 		"It is being made": {
 			reason: "It is not held any more, and not over.", in: func() approval.Input { return carried(v1alpha1.ApprovalApplying, false, a) },
 			want:     said{States: map[string]string{"a/1": "Granted"}, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
-			messages: map[string]string{"a/1": "cannot be withdrawn any more"},
+			messages: map[string]string{"a/1": "cannot be withdrawn"},
 		},
 		"It expires while it is being made": {
 			reason: "It is too late for that.", in: func() approval.Input { return carried(v1alpha1.ApprovalApplying, false, old) },
@@ -71,7 +71,7 @@ func TestWhatIsGrantedIsFollowedToItsEnd(t *testing.T) {
 		"It is withdrawn while it is being made": {
 			reason: "It is too late for that, too.", in: func() approval.Input { return carried(v1alpha1.ApprovalApplying, false) },
 			want:     said{States: map[string]string{"a/1": "Granted"}, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
-			messages: map[string]string{"a/1": "withdrawn while the change was being made"},
+			messages: map[string]string{"a/1": "withdrawn while the change was being applied"},
 		},
 		"It is rejected while it is being made": {
 			reason: "The rejection is too late.", in: func() approval.Input { return carried(v1alpha1.ApprovalApplying, false, a, rejecting("dora", 1)) },

@@ -250,7 +250,7 @@ func (c *computing) decideHeld(s *subject) {
 		switch {
 		case v.state != "":
 		case t.failed != nil:
-			v.keep("it cannot be asked who may decide about the change, and is tried again: " + t.failed.Error())
+			v.keep("it is not known who may decide about the change; another attempt follows: " + t.failed.Error())
 		case v.breaks():
 			v.to(v1alpha1.ApprovalStateGranted, c.messageGranted(s))
 		case len(t.rejections) > 0:
@@ -308,9 +308,9 @@ func (c *computing) carry(s *subject, t tally, enough bool) {
 	switch {
 	case p == nil:
 		c.again(unknownAgain)
-		s.wait("the parent of the object could not be read: it is tried again")
+		s.wait("the parent of the object could not be read. Another attempt follows")
 	case p.Gone:
-		s.wait("the parent of the object is gone: nothing can be let through")
+		s.wait("the parent of the object is gone: nothing can be allowed")
 	case c.confirmed() && s.edit():
 		c.plan.Edits = append(c.plan.Edits, give(s, by, t, p))
 	case c.confirmed():

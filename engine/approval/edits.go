@@ -46,7 +46,7 @@ func onlyDrift(status *v1alpha1.PendingChangeStatus) bool {
 }
 
 // EditsLeft are the edits of a root, as it is now, that stay recorded: those that were not there
-// when it was found that nothing is held any more, or were made after the last approval, to the
+// when it was found that nothing is held, or were made after the last approval, to the
 // second.
 func EditsLeft(now, was []v1alpha1.HeldChange, before time.Time) []v1alpha1.HeldChange {
 	return slices.DeleteFunc(slices.Clone(now), func(e v1alpha1.HeldChange) bool {

@@ -294,7 +294,7 @@ func TestWhatIsHeldIsGrantedOnceEnoughPeopleApproveIt(t *testing.T) {
 				return in
 			},
 			want:     said{States: map[string]string{"a/1": "Waiting", "b/1": "Waiting"}, Approved: "Waiting", Applied: "Waiting"},
-			messages: map[string]string{"a/1": "1 of 2 approvals: one more person has to approve it, not one of those who asked for it: anna"},
+			messages: map[string]string{"a/1": "1 of 2 approvals: one more person must approve it, other than the requesters: anna"},
 		},
 		"Two people are, and the newest carries it": {
 			reason: "The others are named.",
@@ -315,7 +315,7 @@ func TestWhatIsHeldIsGrantedOnceEnoughPeopleApproveIt(t *testing.T) {
 				return in
 			},
 			want:     said{States: map[string]string{"a/1": "NotAllowed", "b/1": "Waiting"}, Approved: "Waiting", Applied: "Waiting"},
-			messages: map[string]string{"a/1": "have somebody else approve it; with GitOps"},
+			messages: map[string]string{"a/1": "Ask someone else; with GitOps"},
 		},
 		"Who may not does not count": {
 			reason: "It says what is missing, and is asked again.",
@@ -345,7 +345,7 @@ func TestWhatIsHeldIsGrantedOnceEnoughPeopleApproveIt(t *testing.T) {
 				return with(input(1), by("a", "berta", 1), by("b", "carl", 1), later(rejecting("dora", 1), -time.Minute))
 			},
 			want:     said{States: map[string]string{"a/1": "Rejected", "b/1": "Rejected", "r/1": "Rejected"}, Approved: "Rejected", Applied: "Waiting"},
-			messages: map[string]string{"a/1": `user "dora" has rejected the change by ChangeApproval "r" (not today)`},
+			messages: map[string]string{"a/1": `user "dora" rejected the change by ChangeApproval "r" (not today)`},
 		},
 		"Who has asked for it may reject it": {
 			reason: "It takes the right alone.",
@@ -443,7 +443,7 @@ func TestWhatIsHeldIsGrantedOnceEnoughPeopleApproveIt(t *testing.T) {
 				return with(input(1, 2), later(by("a", "berta", 1), -24*time.Hour), later(rejecting("berta", 2), -240*time.Hour))
 			},
 			want:     said{States: map[string]string{"a/1": "Expired", "r/2": "Rejected"}, Approved: "Rejected", Applied: "Waiting"},
-			messages: map[string]string{"a/1": "not used by 2026-05-01T11:00:00Z: if the change is still wanted, make a new ChangeApproval"},
+			messages: map[string]string{"a/1": "not used by 2026-05-01T11:00:00Z. To approve the change now, create a new ChangeApproval"},
 		},
 		"It expires soon": {
 			reason: "It is looked at then.",
@@ -507,7 +507,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 		"Nothing has its digest": {
 			reason: "As of one that is applied again from Git: it grants nothing, for good.", in: notNow(func(*approval.Input) {}),
 			want:     said{States: map[string]string{"a/7": "Superseded"}, Approved: "Waiting", Applied: "Waiting"},
-			messages: map[string]string{"a/7": "kubectl describe pendingchange pch -n team-a, and make a new ChangeApproval"},
+			messages: map[string]string{"a/7": "create a new ChangeApproval: kubectl describe pendingchange pch -n team-a"},
 		},
 		"That is confirmed first": {
 			reason: "The cache may be behind.", in: notNow(func(in *approval.Input) { in.Confirmed = false }),
@@ -524,7 +524,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 		"The list is cut": {
 			reason: "It may be one of those that are counted.", in: notNow(func(in *approval.Input) { in.Status.Total = 120 }),
 			want:     said{States: map[string]string{"a/7": "Waiting"}, UnderWay: true, Approved: "Waiting", Applied: "Waiting"},
-			messages: map[string]string{"a/7": "more is held than can be listed"},
+			messages: map[string]string{"a/7": "more changes are held than are listed"},
 		},
 		"The PendingChange lists it on the API server": {
 			reason: "Its parent is asked.", in: notNow(listed),
@@ -595,7 +595,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 				return in
 			},
 			want:     said{States: map[string]string{"a/1": "Superseded"}, Approved: "Waiting", Applied: "Waiting"},
-			messages: map[string]string{"a/1": "make a new ChangeApproval of another name"},
+			messages: map[string]string{"a/1": "Create a new ChangeApproval with another name"},
 		},
 		"It was used under that name after it was looked at first": {
 			reason: "The one before was withdrawn while it was being used.",

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
 // statuses plans the statuses of all ChangeApprovals, and which of them are deleted.
@@ -113,7 +114,7 @@ func (c *computing) written(cha *v1alpha1.ChangeApproval, list []v1alpha1.Change
 	switch {
 	case len(list) == 0:
 		cond.Reason = string(v1alpha1.ApprovalStateSuperseded)
-		cond.Message = "it names no changes, for Kausality's webhook was not asked: delete it, and make it again"
+		cond.Message = "it names no changes: Kausality's webhook was not asked. Delete it, and create it again"
 	case len(list) == 1:
 		cond.Message = list[0].Message
 	default:
@@ -124,6 +125,7 @@ func (c *computing) written(cha *v1alpha1.ChangeApproval, list []v1alpha1.Change
 		cond.Status = metav1.ConditionTrue
 	}
 
+	cond.Message = message.Cut(cond.Message, message.Most)
 	c.stamp(&cond, out.Conditions)
 	meta.SetStatusCondition(&out.Conditions, cond)
 

@@ -87,7 +87,7 @@ func (g *grant) withdrawn() v1alpha1.PendingApproval {
 	return v1alpha1.PendingApproval{
 		Name: g.approval(), Digest: g.allowance.Digest, Ref: g.subject.ref, Parent: &g.parent.Ref, Field: g.subject.field,
 		User: g.allowance.Initiator, Decision: cmp.Or(g.decision(), v1alpha1.DecisionApprove), State: v1alpha1.ApprovalStateGranted,
-		Message: "it was withdrawn while the change was being made",
+		Message: "it was withdrawn while the change was being applied",
 	}
 }
 
@@ -127,15 +127,15 @@ func (c *computing) approvedCondition() metav1.Condition {
 
 	switch {
 	case total == 0 && (c.plan.UnderWay || c.applied()):
-		out.Status, out.Reason, out.Message = metav1.ConditionTrue, v1alpha1.ReasonApproved, "what was held was approved"
+		out.Status, out.Reason, out.Message = metav1.ConditionTrue, v1alpha1.ReasonApproved, "all held changes were approved"
 	case total == 0:
-		out.Message = "nothing is held any more"
+		out.Message = "nothing is held"
 	case rejected > 0:
 		out.Reason, out.Message = v1alpha1.ReasonRejected, fmt.Sprintf("%d of %d changes are rejected: see status.approvals", rejected, total)
 	case unstable > 0:
 		out.Reason = v1alpha1.ReasonUnstable
-		out.Message = fmt.Sprintf("%d of %d changes ask for another value each time, and cannot be approved by it: "+
-			"have the Composition ask for one that stays, or let them through by an AllowancePolicy", unstable, total)
+		out.Message = fmt.Sprintf("%d of %d changes have another desired value each time, and cannot be approved. "+
+			"Make the value stable in the Composition, or add an AllowancePolicy", unstable, total)
 	case granted == total:
 		out.Status, out.Reason = metav1.ConditionTrue, v1alpha1.ReasonApproved
 		out.Message = fmt.Sprintf("%d of %d changes are approved", granted, total)
@@ -152,7 +152,7 @@ func (c *computing) needs() string {
 		return ""
 	}
 
-	return fmt.Sprintf(": each takes %d people", c.Status.Required)
+	return fmt.Sprintf(": each needs %d people", c.Status.Required)
 }
 
 // applied reports whether anything was made since the PendingChange is there.
@@ -175,12 +175,12 @@ func (c *computing) appliedCondition() metav1.Condition {
 	case c.Status.Total > 0:
 		out.Message = "something is held"
 	case c.plan.UnderWay:
-		out.Message = "nothing is held any more, and what was approved is being made"
+		out.Message = "nothing is held, and approved changes are being applied"
 	case c.applied():
 		out.Status, out.Reason = metav1.ConditionTrue, v1alpha1.ReasonApplied
-		out.Message = "what was approved is made, and nothing is held any more"
+		out.Message = "all approved changes are applied, and nothing is held"
 	default:
-		out.Reason, out.Message = v1alpha1.ReasonTakenBack, "nothing asks for the changes any more"
+		out.Reason, out.Message = v1alpha1.ReasonTakenBack, "the changes are no longer desired"
 	}
 
 	return out

@@ -181,21 +181,16 @@ func userInfo(a v1alpha1.Approver) user.Info {
 	return out
 }
 
-// missing says which right is, how to see that, and what gives it.
+// missing says which right is, and the role that gives it once it is bound.
 func (r Right) missing(name string, entry v1alpha1.HeldChange) string {
-	object, role := r.Resource.String(), "clusterrole"
-	if r.Name != "" {
-		object += "/" + r.Name
-	}
-
-	where := ""
+	where, role := "", "clusterrole"
 	if r.Namespace != "" {
 		where, role = " -n "+r.Namespace, "role"
 	}
 
-	return fmt.Sprintf("user %[1]q may not %[9]s %[3]s: kubectl auth can-i %[2]s %[4]s --subresource=%[5]s%[6]s says no; "+
-		"what gives it, once bound to the user: kubectl create %[7]s kausality-%[2]s --verb=%[2]s --resource=%[8]s/%[5]s%[6]s",
-		name, r.Verb, Subject(entry), object, v1alpha1.SubresourceKausality, where, role, r.Resource, r.act())
+	return fmt.Sprintf("user %[1]q may not %[7]s %[3]s. Bind a role: "+
+		"kubectl create %[5]s kausality-%[2]s --verb=%[2]s --resource=%[6]s/%[8]s%[4]s",
+		name, r.Verb, Subject(entry), where, role, r.Resource, r.act(), v1alpha1.SubresourceKausality)
 }
 
 // act is what somebody may not do, before the name of an object.
@@ -229,7 +224,7 @@ func SameEyes(name string, requesters []string) string {
 		return ""
 	}
 
-	return fmt.Sprintf("user %q has asked for what is held, and nobody approves changes of their own: have somebody else approve it; "+
-		"with GitOps, the change and its approval have to come from different identities, such as the approval from a person, "+
-		"or from another service account by impersonation", name)
+	return fmt.Sprintf("user %q requested the change and cannot approve it. Ask someone else; "+
+		"with GitOps, change and approval need different identities, such as a person for the approval, "+
+		"or another service account by impersonation", name)
 }

@@ -348,7 +348,7 @@ func cases() map[string]struct {
 		"Idle": {
 			reason:    "A window that allows External alone selects something.",
 			documents: window + "  allow: [" + update + "]",
-			want:      []string{"0 window-idle spec.selector: the window allows External actions only and selects nothing, so it opens no gate: select managed resources by their labels, or all of them with {}"},
+			want:      []string{"0 window-idle spec.selector: the window allows only External actions and selects nothing, so it opens no gate: select managed resources by their labels, or all of them with {}"},
 		},
 		"NoSchema": {
 			reason: "What is not checked is told, of each kind once.",

@@ -228,7 +228,7 @@ func (r *Request) addState(out *Result, d decision.Decision) {
 
 	out.Pending = r.pending(d)
 	if out.Pending == "" && r.allowsHeld(d.Findings) {
-		out.Pending = describe(r.Observed) + " waits for what its held change lacks"
+		out.Pending = describe(r.Observed) + " is blocked by a held change"
 	}
 }
 
@@ -267,10 +267,17 @@ func (r *Request) heldOf(d decision.Decision, merged *unstructured.Unstructured)
 
 	for _, f := range d.Findings {
 		if f.Verdict == decision.Unallowed {
-			out = append(out, Held{
-				Resource: describe(r.Observed), Change: r.listed(r.unrepaired(merged, f, repairs), f.Approvable()),
+			h := r.unrepaired(merged, f, repairs)
+			is := Held{
+				Resource: describe(r.Observed), Change: r.listed(h, f.Approvable()),
 				Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(),
-			})
+			}
+
+			if h.Missing == decision.HeldChange(f).Missing { // It gives no reason of its own.
+				is.Why, is.Briefly = f.Why(), f.Briefly()
+			}
+
+			out = append(out, is)
 		}
 	}
 
@@ -385,14 +392,16 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 	a := f.Approvable()
 	h := Held{
 		Resource: describe(u), Change: r.listed(v1alpha1.HeldChange{Field: field, At: f.HeldAt(), Missing: f.Missing()}, a),
-		Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(),
+		Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(), Why: f.Why(), Briefly: f.Briefly(),
 	}
 
 	if field == v1alpha1.MutationCreate {
 		h.Resource = r.unmade(u)
 
 		if r.mends() && r.madeBefore() && !lasting(u) {
-			h.Change.Missing = cmp.Or(r.notRepaired(r.Was.Again[r.Name]), h.Change.Missing)
+			if text := r.notRepaired(r.Was.Again[r.Name]); text != "" {
+				h.Change.Missing, h.Why, h.Briefly = text, nil, nil
+			}
 		}
 	}
 

@@ -39,5 +39,5 @@ func Example() {
 
 	// Output:
 	// applied: standard
-	// Bucket store-bucket: spec.forProvider.class stays standard (asked: cold): XStore "store" has no allowance for it, and no policy about XStore gives one: add an AllowancePolicy that allows Bucket spec.forProvider.class
+	// class of Bucket store-bucket (standard → cold); no policy about XStore allows it
 }

@@ -21,8 +21,8 @@ func (r *Request) heldOutside() []Held {
 		return nil
 	}
 
-	reason := fmt.Sprintf("the external object existed before %s, and no External Update is allowed for all in which it differs: "+
-		"ask for what is there, or add an AllowancePolicy that allows External Update with create of %s",
+	reason := fmt.Sprintf("the external object existed before %s, and External Update is not allowed for all differences: "+
+		"set the values of the external object, or add an AllowancePolicy that allows External Update with create of %s",
 		describe(observed), observed.GetKind())
 
 	var out []Held

@@ -46,7 +46,7 @@ func TestWhatExistedBeforeItsResourceIsReportedAsHeld(t *testing.T) {
 	observed := edit(t, existed, "status:\n", "status:\n  atProvider: {instanceClass: large, engine: postgres}\n")
 	out := composition.Decide(request(t, xr, observed, desiredRDS))
 
-	const want = "spec.forProvider.instanceClass stays large (asked: small): the external object existed before RDSInstance"
+	const want = "instanceClass of RDSInstance db-rds (large → small); the external object existed before RDSInstance"
 	if len(out.Held) != 1 || !strings.Contains(strings.ReplaceAll(out.Held[0].String(), `"`, ""), want) {
 		t.Errorf("it says %v, want %q", out.Held, want)
 	}

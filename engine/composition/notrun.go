@@ -30,8 +30,8 @@ func NotRun(xr *unstructured.Unstructured, revisions map[string]bool) string {
 
 	p, _ := resource.ProgressOf(xr)
 
-	message := fmt.Sprintf("generation %d: CompositionRevision %s has no step that runs function-kausality, so nothing is held of what "+
-		"the XR composes: put the step back, or see docs/install.md for how to leave", cmp.Or(p.Generation, resource.Generation(xr)), name)
+	message := fmt.Sprintf("generation %d: CompositionRevision %s has no step that runs function-kausality, and nothing is held. "+
+		"Add the step, or see docs/install.md", cmp.Or(p.Generation, resource.Generation(xr)), name)
 	if c.Message == message {
 		return ""
 	}

@@ -20,8 +20,8 @@ metadata: {name: corner, namespace: a, generation: 4}
 spec: {crossplane: {compositionRevisionRef: {name: stores-1}}}
 status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message: "generation 4: settled, request 2"}, ` + fixture.State(v1alpha1.PhaseSettled, 4, 2) + "]}"
 
-	const want = "generation 4: CompositionRevision stores-1 has no step that runs function-kausality, so nothing is held of what " +
-		"the XR composes: put the step back, or see docs/install.md for how to leave"
+	const want = "generation 4: CompositionRevision stores-1 has no step that runs function-kausality, and nothing is held. " +
+		"Add the step, or see docs/install.md"
 
 	for name, tc := range map[string]struct {
 		reason, xr string

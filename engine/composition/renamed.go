@@ -79,7 +79,7 @@ func (r *Request) again() Result {
 	}
 
 	h := v1alpha1.HeldChange{Field: v1alpha1.MutationCreate, Missing: fmt.Sprintf(
-		"composed resource %s is %s already: take one of them out of the Composition, or give it another metadata.name",
+		"composed resource %s is %s already: remove one of them from the Composition, or give it another metadata.name",
 		r.Other.Name, describe(r.Desired))}
 	held := Held{Resource: r.unmade(r.Desired), Passed: r.Mode == v1alpha1.ModeAudit, Change: r.listed(h, decision.Approvable{})}
 

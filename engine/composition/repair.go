@@ -337,7 +337,7 @@ func (r *Request) repairedTogether(
 		return ""
 	}
 
-	return "it is repaired with what else was changed of it by hand, at " + until.UTC().Format(time.RFC3339)
+	return "the next repair, with the other changes by hand, is at " + until.UTC().Format(time.RFC3339)
 }
 
 // notRepaired says why something is not repaired now; empty for another reason.
@@ -346,15 +346,15 @@ func (r *Request) notRepaired(was v1alpha1.Repairs) string {
 
 	switch {
 	case was.Count >= v1alpha1.MaxRepairs:
-		return fmt.Sprintf("Contested: it was repaired %d times since %s and changed back each time, so it is left alone",
+		return fmt.Sprintf("Contested: repaired %d times since %s, and changed again each time; no further repair",
 			was.Count, since)
 	case !due(was, r.Now):
-		return fmt.Sprintf("it was repaired (%d of %d) since %s and changed back, so the next repair is at %s", was.Count, v1alpha1.MaxRepairs,
-			since, nextRepair(was).UTC().Format(time.RFC3339))
+		return fmt.Sprintf("next repair at %s: repaired %d of %d times since %s, and changed again",
+			nextRepair(was).UTC().Format(time.RFC3339), was.Count, v1alpha1.MaxRepairs, since)
 	case r.Left > 0: // It belongs to something that is held.
 		return ""
 	default:
-		return fmt.Sprintf("%d resources of %s were repaired within a minute, so this one waits", MaxRepairs, describe(r.XR))
+		return fmt.Sprintf("%d resources of %s were repaired within a minute; this one waits", MaxRepairs, describe(r.XR))
 	}
 }
 

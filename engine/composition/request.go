@@ -144,6 +144,10 @@ type Held struct {
 	Passed bool
 	// Policies that would allow it, once they lack nothing.
 	Policies []decision.Source
+	// Why are the reasons; empty where [v1alpha1.HeldChange.Missing] says it alone.
+	Why []string
+	// Briefly are the same in fewer words.
+	Briefly []string
 }
 
 // of is an outcome with what is recorded of a decision about a resource.
@@ -165,32 +169,6 @@ func (o Result) of(d *decision.Decision, object string) Result {
 	}
 
 	return o
-}
-
-// String says resource, field, from, to and what is missing, in one line.
-func (h Held) String() string {
-	not := "not "
-	if h.Passed {
-		not = "(audit) "
-	}
-
-	c := h.Change
-	if n, ok := allowance.MoreHeld(c); ok {
-		return fmt.Sprintf("%s: %d more changes, %s", h.Resource, n, c.Missing)
-	}
-
-	switch c.Field {
-	case v1alpha1.MutationCreate:
-		return fmt.Sprintf("%s is %screated: %s", h.Resource, not, c.Missing)
-	case v1alpha1.MutationDelete:
-		return fmt.Sprintf("%s is %sdeleted: %s", h.Resource, not, c.Missing)
-	default:
-		if h.Passed {
-			return fmt.Sprintf("%s: (audit) %s: %s", h.Resource, decision.DescribePassed(c), c.Missing)
-		}
-
-		return fmt.Sprintf("%s: %s: %s", h.Resource, decision.Describe(c), c.Missing)
-	}
 }
 
 // HeldOn returns what is held on an XR itself: changes its Claim asks for.

@@ -11,17 +11,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
-
-// maxListed limits the held changes, and as many pending ones, that a
-// condition's message lists; the rest is a count.
-const maxListed = 5
 
 // Status is what an XR's Kausality condition says.
 type Status struct {
@@ -75,37 +69,35 @@ func Summarize(xr *unstructured.Unstructured, f Findings) Status {
 	waits := waiting(xr, f)
 
 	s := Status{Allowed: len(f.Held) == 0, Reason: v1alpha1.ReasonAllowed, Progress: progress(xr, f, len(waits) > 0)}
-	s.Message = phaseText(&s.Progress)
+	if len(f.Held) > 0 {
+		s.Reason = v1alpha1.ReasonHeld
+	}
+
+	w := writer{head: phaseText(&s.Progress)}
 
 	switch {
 	case s.Overdue():
-		text := fmt.Sprintf("; %d did not settle: %s", len(waits), list(waits))
-		s.Message += fmt.Sprintf(", for it has been ready for %s", f.Limit) + text
-		s.News = append(s.News, text)
+		s.tell(&w, fmt.Sprintf("%d unfinished after %s", len(waits), f.Limit), waits)
 	case f.Unanswered != "":
-		s.Message += ": " + f.Unanswered
+		w.head += ": " + f.Unanswered
 	}
 
-	if len(f.Held) > 0 {
-		s.Reason = v1alpha1.ReasonHeld
-		s.Message += heldText(f.Held) + howToApprove(xr, f.Held)
-	}
+	s.tell(&w, count(len(f.Problems), "problem"), f.Problems)
+	s.tell(&w, count(len(f.Delegated), "field")+" managed by others", f.Delegated)
 
-	s.tell("left to others", f.Delegated)
-	s.tell("to correct", f.Problems)
+	s.Message = w.write(xr, f.Held, s.Progress.Phase == v1alpha1.PhaseSettled || s.Overdue())
 
 	return s
 }
 
 // tell adds what is worth an event.
-func (s *Status) tell(what string, lines []string) {
+func (s *Status) tell(w *writer, what string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
 
-	text := fmt.Sprintf("; %d %s: %s", len(lines), what, list(lines))
-	s.Message += text
-	s.News = append(s.News, text)
+	w.rest = append(w.rest, section{what, lines})
+	s.News = append(s.News, what+": "+strings.Join(lines, "; "))
 }
 
 // waiting is what is to arrive before an XR has settled.
@@ -177,57 +169,6 @@ func phaseText(p *v1alpha1.Progress) string {
 	return text
 }
 
-// heldText says what is held.
-func heldText(held []Held) string {
-	lines, total := make([]string, len(held)), len(held)
-	for i, h := range held {
-		lines[i] = h.String()
-
-		if n, ok := allowance.MoreHeld(h.Change); ok {
-			total += n - 1
-		}
-	}
-
-	return fmt.Sprintf("; %d held: %s", total, list(lines))
-}
-
-// howToApprove says where what is held is listed, and the command that approves it; empty
-// where nothing of it can be approved.
-func howToApprove(xr *unstructured.Unstructured, held []Held) string {
-	_, below := resource.ParentOf(xr)
-
-	// What is held of the XR itself was taken back, if nothing is above it: nobody can approve that.
-	if !slices.ContainsFunc(held, func(h Held) bool {
-		return !h.Passed && h.Change.Digest != "" && (!h.OnXR || below)
-	}) {
-		return ""
-	}
-
-	return "; to let it through: kubectl kausality approve " + approvable(xr)
-}
-
-// approvable names what is approved, as arguments of the command: the PendingChange of the
-// Claim, or of an XR that people edit, or else the XR, by which the command finds it.
-func approvable(xr *unstructured.Unstructured) string {
-	gvk, name, namespace := xr.GroupVersionKind(), xr.GetName(), xr.GetNamespace()
-	_, below := resource.ParentOf(xr)
-
-	if claim, ok := resource.ClaimOf(xr); ok {
-		gvk, name, namespace, below = schema.FromAPIVersionAndKind(claim.APIVersion, claim.Kind), claim.Name, claim.Namespace, false
-	}
-
-	out := strings.ToLower(gvk.Kind) + "." + gvk.Group + "/" + name
-	if namespace == "" {
-		return out // The manager's namespace, where its PendingChange is, is not known here.
-	}
-
-	if !below {
-		out = "pch/" + pending.Name(gvk.GroupKind(), name)
-	}
-
-	return out + " -n " + namespace
-}
-
 // overdue reports whether an XR that is built up has been ready for longer than it
 // may take to settle.
 func overdue(xr *unstructured.Unstructured, f Findings) bool {
@@ -239,12 +180,4 @@ func overdue(xr *unstructured.Unstructured, f Findings) bool {
 	since, err := time.Parse(time.RFC3339, c.LastTransitionTime)
 
 	return err == nil && f.Now.Sub(since) >= f.Limit
-}
-
-func list(lines []string) string {
-	if len(lines) <= maxListed {
-		return strings.Join(lines, "; ")
-	}
-
-	return fmt.Sprintf("%s; and %d more", strings.Join(lines[:maxListed], "; "), len(lines)-maxListed)
 }

@@ -23,9 +23,8 @@ import (
 )
 
 // errTooLarge is the problem with a wish that cannot be recorded.
-var errTooLarge = errors.New("there is no room to record all that its Composition wishes: " +
-	"fields that the API server stores in another form than they are wished in may be held; " +
-	"compose less with one resource or one composite resource")
+var errTooLarge = errors.New("no room to record its whole desired state: fields that the API server stores in another form may be held; " +
+	"compose less in one resource or one composite resource")
 
 // secret reports whether a resource is a Secret. What it is wished to be is not
 // recorded, not even as hashes, for they could be guessed.

@@ -108,13 +108,13 @@ func unasked(u *unstructured.Unstructured) ([]string, error) {
 
 	for _, e := range edits {
 		if e.Stored.Approvals > 0 {
-			out = append(out, fmt.Sprintf("%s was changed by %s: what follows takes the approval of %s",
+			out = append(out, fmt.Sprintf("%s was changed by %s, which needs the approval of %s",
 				e.Field, allowance.Author(e), others(e.Stored.Approvals)))
 
 			continue
 		}
 
-		out = append(out, fmt.Sprintf("%s was changed by %s, who may not: take it back, or have it made by who may",
+		out = append(out, fmt.Sprintf("%s was changed by %s without permission. Revert it, or ask someone with permission to change it",
 			e.Field, allowance.Author(e)))
 	}
 
@@ -130,7 +130,7 @@ func throughGate(u *unstructured.Unstructured, action string) (ActionAnswer, err
 		return ActionAnswer{}, err
 	case !resource.IsManaged(u):
 		return ActionAnswer{Missing: []string{fmt.Sprintf(
-			"%s is an action of Crossplane's providers, which gates let through: ask about a managed resource", action)}}, nil
+			"%s is an action of Crossplane's providers, which gates allow: ask about a managed resource", action)}}, nil
 	case gate.Governed(u) && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, action):
 		return ActionAnswer{Allowed: true, By: rec.Allowances}, nil
 	case rec != nil && rec.State == v1alpha1.GateUngated:

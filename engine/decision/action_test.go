@@ -111,7 +111,7 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 			reason:      "So would what somebody stored who may not, whoever allows the rest.",
 			annotations: applied + `, "kausality.io/held": "[{field: spec.region, cause: {type: Edit, user: anna, since: \"2026-01-01T00:00:00Z\"}, stored: {}}]"`,
 			windows:     window(open),
-			missing:     "spec.region was changed by anna, who may not: take it back, or have it made by who may",
+			missing:     "spec.region was changed by anna without permission. Revert it, or ask someone with permission to change it",
 		},
 		"Never": {
 			reason:  "Without a policy it is never allowed.",
@@ -162,12 +162,12 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 		},
 		"NoGate": {
 			reason: "And what is no managed resource has none.", action: "Update",
-			missing: "Update is an action of Crossplane's providers, which gates let through: ask about a managed resource",
+			missing: "Update is an action of Crossplane's providers, which gates allow: ask about a managed resource",
 		},
 		"EditedAndNotApproved": {
 			reason:      "And what waits for the approval of others.",
 			annotations: applied + `, "kausality.io/held": "[{field: spec.region, cause: {type: Edit, user: anna, since: \"2026-01-01T00:00:00Z\"}, stored: {approvals: 2}}]"`,
-			missing:     "spec.region was changed by anna: what follows takes the approval of 2 other people",
+			missing:     "spec.region was changed by anna, which needs the approval of 2 other people",
 		},
 	}
 

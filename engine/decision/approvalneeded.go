@@ -61,18 +61,19 @@ func (x explainer) lackingApproval(p *policy.Policy, c change.Change, said strin
 	n := p.RequiredApprovals()
 	out := Lack{Policy: p.Name(), What: policy.LackApproval, Approvals: n}
 
-	lets := fmt.Sprintf("%suser %q may initiate it only", said, x.User.Name)
+	out.Text = fmt.Sprintf("%sneeds the approval of %s", said, others(n))
 
 	switch {
 	case c.Field == v1alpha1.MutationCreate:
-		out.Text = fmt.Sprintf("%s with the approval of %s, for which a creation does not wait", lets, others(n))
+		out.Text += ", and a creation does not wait for it"
 	case c.Field == v1alpha1.MutationDelete:
-		out.Text = fmt.Sprintf("%s with the approval of %s, for which a deletion does not wait", lets, others(n))
+		out.Text += ", and a deletion does not wait for it"
 	case !x.root() || x.guarded():
-		out.Text = fmt.Sprintf("%s with the approval of %s", lets, others(n))
 	default:
-		out.Text = fmt.Sprintf("%s once %s what follows (kubectl kausality approve %s)%s",
-			lets, OthersApprove(n), resource.Argument(x.target()), x.unstored())
+		out.Fix = "kubectl kausality approve " + resource.Argument(x.target())
+		if u := x.unstored(); u != "" {
+			out.Text, out.Fix = out.Text+u, ""
+		}
 	}
 
 	return out
@@ -106,7 +107,7 @@ func (x explainer) unstored() string {
 		return ""
 	}
 
-	return fmt.Sprintf(", but Enforcement %q does not let it be stored, and nothing follows that could be approved", x.governing[i].Name())
+	return fmt.Sprintf(", but Enforcement %q refuses the edit, and without it there is nothing to approve", x.governing[i].Name())
 }
 
 // approvalsAsked is how many people have to approve what follows from an unallowed change of

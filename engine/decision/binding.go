@@ -132,7 +132,7 @@ func (s *subjects) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.E
 // lackingSubject says why the user may not start a chain by a policy, and who may.
 func (x explainer) lackingSubject(p *policy.Policy) string {
 	bindings := x.bindings(p)
-	out := fmt.Sprintf("user %q may not initiate it (%s may)", x.User.Name, x.whoMay(p, bindings))
+	out := onlySome(x.whoMay(p, bindings), x.User.Name)
 
 	if p.Bindable() && len(bindings) == 0 {
 		return out + ": " + x.lackingBinding(p)
@@ -140,7 +140,7 @@ func (x explainer) lackingSubject(p *policy.Policy) string {
 
 	var why []string
 	if p.RequiresBinding() && !x.bound(p, bindings) {
-		why = append(why, x.lackingBinding(p)+" that lets anybody")
+		why = append(why, x.lackingBinding(p)+" for anyone")
 	}
 
 	if text := x.lackingPermission(p); text != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -178,13 +179,12 @@ func (g *judged) editWarnings() []string {
 	object := fmt.Sprintf("%s %q", g.groupKind().Kind, resource.Name(g.target()))
 
 	for _, e := range g.restored {
-		out = append(out, fmt.Sprintf(
-			"%s: the change of %s that %s stored is taken back", object, e.Field, allowance.Author(e)))
+		out = append(out, message.First(
+			fmt.Sprintf("%s: %s's edit of %s is reverted", object, allowance.Author(e), e.Field)))
 	}
 
 	for _, f := range g.incomplete {
-		out = append(out, fmt.Sprintf(
-			"%s: %s is still as you stored it, and nothing may follow from it: %s", object, f.Change.Field, f.Missing()))
+		out = append(out, g.warning(f, fmt.Sprintf("your edit of %s is still saved, and will not be applied", f.Change.Field)))
 	}
 
 	return out

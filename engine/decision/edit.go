@@ -191,8 +191,9 @@ func (x explainer) lackingByHand(c change.Change) []Lack {
 
 	for _, e := range edits {
 		if e.Field == c.Field {
-			return []Lack{{What: policy.LackEdited, Text: fmt.Sprintf("%s stored by hand what is there, at %s: "+
-				"who stores the value from before needs nobody's leave", allowance.Author(e), allowance.StoredSince(e).UTC().Format(time.RFC3339))}}
+			text := fmt.Sprintf("%s changed it by hand at %s", allowance.Author(e), allowance.StoredSince(e).UTC().Format(time.RFC3339))
+
+			return []Lack{{What: policy.LackEdited, Text: text, Fix: "anyone may revert that"}}
 		}
 	}
 
@@ -209,29 +210,33 @@ func (x explainer) lackingEdits(c change.Change) []Lack {
 
 	parts := make([]string, 0, len(edits))
 	for _, e := range edits[:min(len(edits), maxRefused)] {
-		part := fmt.Sprintf("edited by %s: %s", allowance.Author(e), e.Field)
+		part := fmt.Sprintf("%s's edit of %s", allowance.Author(e), e.Field)
 
 		switch {
 		case x.mayBegin(e):
-			part += " (who may: have it stored once more when all else is met)"
+			part += " (now permitted: save it again)"
 		case e.Stored.Approvals > 0:
-			part += fmt.Sprintf(" (what follows takes the approval of %s)", others(e.Stored.Approvals))
+			part += fmt.Sprintf(" (needs the approval of %s)", others(e.Stored.Approvals))
 		}
 
 		parts = append(parts, part)
 	}
 
-	parent := fmt.Sprintf("%s %q", x.Parent.GetKind(), resource.Name(x.Parent))
 	edited := strings.Join(parts, ", ")
+	name, _, _ := strings.Cut(allowance.Author(edits[0]), "@")
+	short := fmt.Sprintf("from %s's edit of %s", name, edits[0].Field)
 
 	window := x.windowFor(c)
 	if window == nil {
-		return []Lack{{What: policy.LackEdited, Text: fmt.Sprintf("%s is %s", parent, edited)}}
+		return []Lack{{What: policy.LackEdited, Text: "from " + edited, Short: short}}
 	}
 
-	return []Lack{{Policy: window.GetName(), What: policy.LackEdited, Text: fmt.Sprintf(
-		"UpgradeAllowance %q grants nothing below %s while that is %s: take it back, or have it made by who may",
-		window.GetName(), parent, edited)}}
+	return []Lack{{
+		Policy: window.GetName(), What: policy.LackEdited, Text: fmt.Sprintf(
+			"UpgradeAllowance %q does not apply because of %s", window.GetName(), edited),
+		Fix:   "revert the edit, or ask someone with permission to make it",
+		Short: fmt.Sprintf("UpgradeAllowance %q does not apply", window.GetName()),
+	}}
 }
 
 // mayBegin reports whether who made an edit of the parent is one who may initiate it, as

@@ -108,9 +108,11 @@ func (j *judge) byBroken(c change.Change) (Finding, bool) {
 
 	for _, e := range j.governing {
 		if e.Refuses() {
-			f.Lacks = append(f.Lacks, Lack{What: policy.LackEnforcement, Text: fmt.Sprintf(
-				"Enforcement %q does not compile at %s, and its failurePolicy is Fail: correct it, set its failurePolicy to Ignore, or delete it",
-				e.Name(), strings.Join(e.Broken(), ", "))})
+			f.Lacks = append(f.Lacks, Lack{
+				What: policy.LackEnforcement, Text: fmt.Sprintf(
+					"Enforcement %q with failurePolicy Fail does not compile at %s", e.Name(), strings.Join(e.Broken(), ", ")),
+				Fix: "correct it, set its failurePolicy to Ignore, or delete it",
+			})
 		}
 	}
 

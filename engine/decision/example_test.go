@@ -67,5 +67,5 @@ func Example() {
 	//     name: my-database
 	//     generation: 5
 	//     field: spec.size
-	// Unallowed policy "database-claim-to-xr": user "anna@example.com" may not initiate it (Group platform-team may)
+	// Unallowed policy "database-claim-to-xr": only Group platform-team may, not anna@example.com
 }

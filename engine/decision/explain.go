@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -59,7 +61,7 @@ func (x explainer) lackingInitiator(c change.Change) []Lack {
 
 		if excluded := p.Excluded(c); len(excluded) > 0 {
 			out = append(out, Lack{Policy: p.Name(), What: policy.LackField, Text: said + fmt.Sprintf(
-				"it is not about %s, which is part of %s", change.Text(strings.Join(excluded, ", "), maxFields), c.Field)})
+				"excludes %s, a part of %s", change.Text(strings.Join(excluded, ", "), maxFields), c.Field)})
 			said = "and "
 		}
 
@@ -88,16 +90,20 @@ func (x explainer) lackingAnybody(c change.Change) Lack {
 
 	if i := slices.IndexFunc(list, func(p *policy.Policy) bool { return x.forbids(p, c) }); i >= 0 {
 		return Lack{Policy: list[i].Name(), What: policy.LackInitiator, Text: fmt.Sprintf(
-			"policy %q says that nobody may change %s of a %s", list[i].Name(), c.Field, x.groupKind().Kind)}
+			"policy %q allows no one to change %s of %s", list[i].Name(), c.Field, x.groupKind().Kind)}
 	}
 
 	if x.unnamed(c) {
-		return Lack{What: policy.LackInitiator, Text: fmt.Sprintf("no policy lets anybody initiate a change of %s of a %s: "+
-			"take it back, or add an AllowancePolicy with a subject that may", c.Field, x.groupKind().Kind)}
+		return Lack{
+			What: policy.LackInitiator, Text: "no policy allows anyone to change it",
+			Fix: "revert it, or ask for an AllowancePolicy",
+		}
 	}
 
-	return Lack{What: policy.LackPolicy, Text: fmt.Sprintf(
-		"no policy about %s names %s: add an AllowancePolicy that does", x.groupKind().Kind, c.Field)}
+	return Lack{
+		What: policy.LackPolicy, Text: fmt.Sprintf("no policy about %s names %s", x.groupKind().Kind, c.Field),
+		Fix: "ask for an AllowancePolicy",
+	}
 }
 
 // lackingGrant says what deleting lacks whose parent is deleted or gone.
@@ -108,12 +114,12 @@ func (x explainer) lackingGrant() Lack {
 	case x.Operation != OperationDelete:
 		return Lack{What: policy.LackParent, Text: "its parent is gone"}
 	case x.ParentGone:
-		return Lack{What: policy.LackParent, Text: "its parent is gone, and no grant to delete what it stands for was recorded"}
+		return Lack{What: policy.LackParent, Text: "its parent is gone, and nobody with permission deleted that"}
 	case x.withNamespace && x.staysInNamespace():
-		return Lack{What: policy.LackParent, Text: x.lackingInNamespace()}
+		return x.lackingInNamespace()
 	default:
 		return Lack{What: policy.LackParent, Text: fmt.Sprintf(
-			"%s %q is being deleted, but no grant to delete what it stands for was recorded", x.Parent.GetKind(), resource.Name(x.Parent))}
+			"%s %q is being deleted by someone without permission to delete what is below it", x.Parent.GetKind(), resource.Name(x.Parent))}
 	}
 }
 
@@ -125,7 +131,7 @@ func (x explainer) lackingAllowance(c change.Change, reported bool) []Lack {
 
 	if x.staysWithClaim() {
 		return []Lack{{What: policy.LackParent, Text: fmt.Sprintf(
-			"%s would have it recreated, and leave managed resources behind: delete %s instead", parent, parent)}}
+			"%s would recreate it, and managed resources would be orphaned", parent), Fix: "delete " + parent + " instead"}}
 	}
 
 	for _, a := range x.allowances {
@@ -134,13 +140,13 @@ func (x explainer) lackingAllowance(c change.Change, reported bool) []Lack {
 		}
 	}
 
-	if out := x.giving(c, parent); len(out) > 0 {
+	if out := x.giving(c); len(out) > 0 {
 		return out
 	}
 
 	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", x.groupKind().Kind, c.Pattern())
 	if x.byPipeline() {
-		add += ", or, where the Composition or a function asks for it, an UpgradeAllowance"
+		add += ", or an UpgradeAllowance for a change of the Composition or a function"
 	}
 
 	near := x.lackingGroup(c)
@@ -149,21 +155,20 @@ func (x explainer) lackingAllowance(c change.Change, reported bool) []Lack {
 	}
 
 	if p := x.nearest(func(p *policy.Policy) bool { return x.gives(p, nil) }); p != nil {
-		return []Lack{{Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(
-			"%s has no allowance for it; policy %q allows of %s only %s: %s",
-			parent, p.Name(), x.groupKind().Kind, strings.Join(x.mutations(p), ", "), add)}}
+		return []Lack{{
+			Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(
+				"policy %q allows only %s of %s", p.Name(), strings.Join(x.mutations(p), ", "), x.groupKind().Kind),
+			Fix: add, Short: fmt.Sprintf("policy %q does not allow it", p.Name()),
+		}}
 	}
 
-	return []Lack{{What: policy.LackPolicy, Text: fmt.Sprintf(
-		"%s has no allowance for it, and no policy about %s gives one: %s", parent, x.Parent.GetKind(), add)}}
+	return []Lack{{What: policy.LackPolicy, Text: fmt.Sprintf("no policy about %s allows it", x.Parent.GetKind()), Fix: add}}
 }
 
 // giving are the policies about the parent's kind that would give an allowance for a
 // change: each of them, as whoever changed the parent was warned of each.
-func (x explainer) giving(c change.Change, parent string) []Lack {
+func (x explainer) giving(c change.Change) []Lack {
 	var out []Lack
-
-	said := parent + " has no allowance for it; "
 
 	for _, p := range x.Policies.For(x.Parent.GroupVersionKind().GroupKind()) {
 		if !x.gives(p, &c) {
@@ -171,13 +176,13 @@ func (x explainer) giving(c change.Change, parent string) []Lack {
 		}
 
 		out = append(out, Lack{
-			Policy: p.Name(), What: policy.LackCause, Text: said + fmt.Sprintf("policy %q gives one %s", p.Name(), trigger(p)) + x.opensNoGate(p, c),
+			Policy: p.Name(), What: policy.LackCause, Text: fmt.Sprintf("policy %q allows it only %s", p.Name(), trigger(p)) + x.opensNoGate(p, c),
+			Short: fmt.Sprintf("policy %q does not allow it now", p.Name()),
 		})
-		said = ""
 	}
 
 	if n := len(out); n > 0 && x.byPipeline() {
-		out[n-1].Text += "; what the Composition or a function asks for takes an UpgradeAllowance"
+		out[n-1].Fix = "for a change of the Composition or a function, add an UpgradeAllowance"
 	}
 
 	return out
@@ -205,42 +210,58 @@ func (x explainer) unusable(a v1alpha1.Allowance, c change.Change, parent string
 			return x.perhapsOf(a, parent, ofEdit)
 		}
 
-		return Lack{Policy: a.Policy, What: policy.LackEarlier, Text: fmt.Sprintf(
-			"%s allows it since its %s, and it is held since %s: approve it",
-			parent, allowance.DescribeID(a.ID), allowance.DescribeID(since.At))}
+		return Lack{
+			Policy: a.Policy, What: policy.LackEarlier, Text: fmt.Sprintf(
+				"pending since %s, before %s of %s allowed it", allowance.DescribeID(since.At), allowance.DescribeID(a.ID), parent),
+			Fix: "approve it", Short: "pending since " + allowance.DescribeID(since.At),
+		}
 	case x.perhapsEdited(a, c):
 		return x.perhapsOf(a, parent, ofEdit)
 	case x.perhapsRevised(a, c):
 		return x.perhapsOf(a, parent, ofUpdate)
 	case x.premature(a):
 		return Lack{Policy: a.Policy, What: policy.LackParent, Text: fmt.Sprintf(
-			"%s allows it while it is being deleted, as %s asked for, and it is not", parent, a.Initiator)}
+			"%s allows it only while %s's deletion of it is in progress", parent, a.Initiator)}
 	case x.consumed(a, c):
-		return Lack{Policy: a.Policy, What: policy.LackConsumed, Text: fmt.Sprintf(
-			"the allowance of %s (policy %q, generation %d) is consumed", parent, a.Policy, a.Generation) + x.opensNoGate(p, c)}
+		return Lack{
+			Policy: a.Policy, What: policy.LackConsumed, Text: fmt.Sprintf(
+				"the allowance of %s (policy %q, generation %d) is used up", parent, a.Policy, a.Generation) + x.opensNoGate(p, c),
+			Short: "its allowance is used up",
+		}
 	case p == nil:
-		return Lack{Policy: a.Policy, What: policy.LackPolicy, Text: fmt.Sprintf(
-			"%s allows it by policy %q, which is not in force: apply it again, or change %s anew", parent, a.Policy, parent)}
+		return Lack{
+			Policy: a.Policy, What: policy.LackPolicy, Text: fmt.Sprintf("policy %q is not in force any more", a.Policy),
+			Fix: fmt.Sprintf("apply it again, or change %s again", parent),
+		}
 	case !x.stillGives(p, a, c):
-		return Lack{Policy: a.Policy, What: policy.LackPolicy, Text: fmt.Sprintf(
-			"%s allows it by policy %q, which no longer does: let the policy allow it again, or change %s anew", parent, a.Policy, parent)}
+		return Lack{
+			Policy: a.Policy, What: policy.LackPolicy, Text: fmt.Sprintf("policy %q no longer allows it", a.Policy),
+			Fix: fmt.Sprintf("let the policy allow it, or change %s again", parent),
+		}
 	default:
-		return Lack{Policy: a.Policy, What: policy.LackSubject, Text: fmt.Sprintf(
-			"%s allows it by policy %q, but user %q may not exercise it (%s may)", parent, a.Policy, x.User.Name,
-			policy.Describe(p.Spec().Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate }))}
+		return Lack{Policy: a.Policy, What: policy.LackSubject, Text: fmt.Sprintf("policy %q: ", a.Policy) +
+			onlySome(policy.Describe(p.Spec().Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate }), x.User.Name)}
 	}
 }
 
 // What a change may follow from, and what to do then.
 const (
-	ofEdit   = "the edit: take that back, or approve it"
-	ofUpdate = "an update of its Composition: approve it"
+	ofEdit   = "the edit"
+	ofUpdate = "an update of the Composition"
 )
 
 // perhapsOf says that a change may follow from something else than what gave an allowance.
 func (x explainer) perhapsOf(a v1alpha1.Allowance, parent, what string) Lack {
-	return Lack{Policy: a.Policy, What: policy.LackEarlier, Text: fmt.Sprintf(
-		"%s allows it since its %s, but it may follow from %s", parent, allowance.DescribeID(a.ID), what)}
+	out := Lack{
+		Policy: a.Policy, What: policy.LackEarlier, Text: fmt.Sprintf(
+			"%s of %s allows it, but it may come from %s", allowance.DescribeID(a.ID), parent, what),
+		Fix: "approve it", Short: "it may come from " + what,
+	}
+	if what == ofEdit {
+		out.Fix = "revert the edit, or approve it"
+	}
+
+	return out
 }
 
 // opensNoGate says so of a policy that allows a change behind a gate without External Update; empty of any other.
@@ -249,7 +270,7 @@ func (x explainer) opensNoGate(p *policy.Policy, c change.Change) string {
 		return ""
 	}
 
-	return ", without External Update, so that its gate does not open for it: let the policy allow that too"
+	return ", but not External Update, which opens its gate"
 }
 
 // nearest returns the first policy about the parent's kind for which a
@@ -312,12 +333,12 @@ func (x explainer) mutations(p *policy.Policy) []string {
 func trigger(p *policy.Policy) string {
 	spec := p.Spec()
 
-	out := "once " + strings.Join(ways(spec.Match.Fields, "a change of ", "its creation", "its deletion"), " or ") + " is allowed"
+	out := "after an allowed " + strings.Join(ways(spec.Match.Fields, "change of ", "creation", "deletion"), " or ")
 	if policy.HasInitiators(spec) {
 		who := mayInitiateBy(p) + " " + strings.Join(ways(spec.Match.Fields, "changes ", "creates it", "deletes it"), " or ")
 
 		if n := p.RequiredApprovals(); n > 0 {
-			out += fmt.Sprintf(" by what it follows from, and when %s, this takes the approval of %s", who, others(n))
+			out += fmt.Sprintf(", or with the approval of %s when %s", others(n), who)
 		} else {
 			out = "when " + who
 		}
@@ -389,17 +410,52 @@ func (g *judged) consequences() []string {
 
 	for _, f := range g.findings {
 		if f.Verdict == Unallowed {
-			out = append(out, fmt.Sprintf("%s: %s: %s", g.title(), g.effect(f), f.Missing()))
+			out = append(out, g.warning(f, g.effect(f)))
 		}
 	}
 
 	if g.Operation == OperationDelete && g.allowed() && resource.IsManaged(g.Old) {
 		if why := gate.Kept(g.Old); why != "" {
-			out = append(out, fmt.Sprintf("%s %q: its external object stays: %s", g.groupKind().Kind, resource.Name(g.Old), why))
+			out = append(out, fmt.Sprintf("%s %q: its external object remains: %s", g.groupKind().Kind, resource.Name(g.Old), why))
 		}
 	}
 
 	return append(out, g.editWarnings()...)
+}
+
+// warning says what becomes of an unallowed change, why, and what to do about it, as far as there is room.
+func (g *judged) warning(f Finding, effect string) string {
+	head, why := g.title()+": "+effect, f.Why()
+	if len(why) == 0 {
+		return message.First(head)
+	}
+
+	fix := ""
+
+	if i := slices.IndexFunc(f.Lacks, func(l Lack) bool { return l.Fix != "" }); i >= 0 {
+		fix = sentence(f.Lacks[i].Fix)
+	}
+
+	if g.orphansBelow(f.Change) {
+		fix = g.listBelow()
+	}
+
+	head += ": "
+
+	const least = 60 // Characters of a reason that say something.
+
+	command, room := "kubectl kausality explain "+resource.Argument(g.target()), message.Most-utf8.RuneCountInString(head)
+
+	const stop = 2 // Characters between a text and a command.
+
+	if f.Change.Field == v1alpha1.MutationCreate || room-len(command)-stop < least {
+		command = ""
+	} else {
+		room -= len(command) + stop
+	}
+
+	return message.First(
+		message.Then(head+strings.Join(why, "; "), fix), message.Then(head+why[0], fix), message.Then(head+message.Join(why, room), command))
 }
 
 // effect says what becomes of an unallowed change.
@@ -408,46 +464,49 @@ func (g *judged) effect(f Finding) string {
 
 	switch {
 	case g.action == v1alpha1.ActionHold && g.Operation == OperationUpdate:
-		return Describe(HeldChange(f))
-	case c.Field == v1alpha1.MutationDelete && g.root() && (resource.IsClaim(g.Old) || resource.IsComposite(g.Old)):
-		return g.leavesBehind()
+		h := HeldChange(f)
+		h.From, h.To = message.Cut(h.From, maxShown), message.Cut(h.To, maxShown)
+
+		return "change held: " + Describe(h)
+	case g.orphansBelow(c):
+		return "deleted, and its managed resources are orphaned"
 	case c.Field == v1alpha1.MutationCreate:
-		return "creating it is not allowed"
+		return "creation not allowed"
 	case c.Field == v1alpha1.MutationDelete:
-		return "deleting it is not allowed"
+		return "deletion not allowed"
 	case g.root():
-		return fmt.Sprintf("the change of %s is stored, but nothing may follow from it", c.Field)
+		return c.Field + " is saved but will not be applied"
 	default:
-		return fmt.Sprintf("the change of %s is not allowed", c.Field)
+		return fmt.Sprintf("change of %s not allowed", c.Field)
 	}
 }
 
-// leavesBehind says what a Claim or XR leaves behind that is deleted without a grant,
-// and how to have it back. A Claim that is paused makes no XR.
-func (g *judged) leavesBehind() string {
-	label, again, by := "crossplane.io/composite", "it again", strings.ToLower(g.Old.GetKind())+"/"+g.Old.GetName()
+// maxShown limits the characters of a value in a warning.
+const maxShown = 24
+
+// orphansBelow reports whether a change is the deletion of a Claim or XR, which orphans its managed resources unless it is allowed.
+func (g *judged) orphansBelow(c change.Change) bool {
+	return c.Field == v1alpha1.MutationDelete && g.root() && (resource.IsClaim(g.Old) || resource.IsComposite(g.Old))
+}
+
+// listBelow is the command that lists the managed resources of a Claim or XR.
+func (g *judged) listBelow() string {
+	label := "crossplane.io/composite"
 	if resource.IsClaim(g.Old) {
-		label, again, by = "crossplane.io/claim-name", "an XR like the one behind it", "XR"
-	} else if ns := g.Old.GetNamespace(); ns != "" {
-		by += " -n " + ns
+		label = "crossplane.io/claim-name"
 	}
 
-	return fmt.Sprintf("it goes, and each managed resource below it stays with its external object "+
-		"(kubectl get managed -A -l %s=%s lists them); to have it back, apply %s with the annotation "+
-		"crossplane.io/paused: \"true\", and run kubectl kausality adopt KIND/NAME --by %s for each, the last with --resume",
-		label, g.Old.GetName(), again, by)
+	return fmt.Sprintf("kubectl get managed -A -l %s=%s", label, g.Old.GetName())
 }
 
 // Describe says what is held, without why.
 func Describe(h v1alpha1.HeldChange) string {
-	return fmt.Sprintf("%s stays %s (asked: %s)", h.Field, orUnset(h.From), orUnset(h.To))
+	return fmt.Sprintf("%s (%s → %s)", h.Field, orUnset(h.From), orUnset(h.To))
 }
 
 // DescribePassed says what of an unallowed change was made, without why.
 func DescribePassed(h v1alpha1.HeldChange) string {
-	from, to := orUnset(h.From), orUnset(h.To)
-
-	return fmt.Sprintf("%s is changed from %s to %s", h.Field, from, to)
+	return fmt.Sprintf("%s is changed from %s to %s", h.Field, orUnset(h.From), orUnset(h.To))
 }
 
 // DescribeDrift says what was changed of an external object, see [gate.DriftEntries].
@@ -460,6 +519,24 @@ func DescribeDrift(h v1alpha1.HeldChange) string {
 	}
 
 	return DescribePassed(v1alpha1.HeldChange{Field: h.Field, From: h.To, To: h.From})
+}
+
+// sentence begins a text as one, unless that is a command.
+func sentence(text string) string {
+	if strings.HasPrefix(text, "kubectl ") {
+		return text
+	}
+
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// onlySome says who may do something that a user may not, both as text.
+func onlySome(who, user string) string {
+	if who == policy.Nobody {
+		return "no one may"
+	}
+
+	return fmt.Sprintf("only %s may, not %s", who, user)
 }
 
 func orUnset(s string) string {
@@ -496,12 +573,12 @@ func unallowedMessage(findings []Finding) string {
 }
 
 func forgedMessage(keys []string) string {
-	return fmt.Sprintf("only Kausality writes the annotation %s: take it out of your manifest and apply again; "+
-		"to allow a change, add an AllowancePolicy", strings.Join(keys, ", "))
+	return fmt.Sprintf("only Kausality writes annotation %s: remove it from the manifest. To allow a change, add an AllowancePolicy",
+		strings.Join(keys, ", "))
 }
 
 // keptMessage says that an annotation of ours keeps its value, though somebody
 // wrote another one beside other changes.
 func keptMessage(u *unstructured.Unstructured, key string) string {
-	return fmt.Sprintf("%s %q: the annotation %s stays as it was, for only Kausality writes it", u.GetKind(), resource.Name(u), key)
+	return fmt.Sprintf("%s %q: annotation %s is unchanged: only Kausality writes it", u.GetKind(), resource.Name(u), key)
 }

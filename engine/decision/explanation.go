@@ -204,7 +204,7 @@ func (x teller) explainAllowances() []ExplainedAllowance {
 			e.Covers = append(e.Covers, f.Change.Field)
 
 			if x.premature(a) || x.consumed(a, f.Change) || !x.mayExercise(a, f.Change) {
-				e.Missing = x.unusable(a, f.Change, x.Parent.GetKind()+" "+resource.Name(x.Parent)).Text
+				e.Missing = x.unusable(a, f.Change, x.Parent.GetKind()+" "+resource.Name(x.Parent)).String()
 			}
 		}
 
@@ -235,9 +235,9 @@ func (x teller) explainWindows() []ExplainedWindow {
 		case !u.InForce(x.Now):
 			e.Missing = "it is over"
 		case u.Spec.ServiceAccount != x.User.Name:
-			e.Missing = "it serves " + u.Spec.ServiceAccount + " alone"
+			e.Missing = "it serves only " + u.Spec.ServiceAccount
 		case len(x.edited) > 0:
-			e.Missing = "the parent was edited by who may not"
+			e.Missing = "the parent has an edit that is not allowed"
 		}
 
 		out = append(out, e)

@@ -99,14 +99,15 @@ func (t *gating) waits(f Finding) Finding {
 		by, l.Policy = fmt.Sprintf("%s %q", f.Rule, f.Policy), "" // It is no policy.
 	}
 
-	l.Text = fmt.Sprintf("%s allows it without External Update, so that its gate does not open for it: "+
-		"let the policy allow External Update too", by)
+	l.Text, l.Fix = by+" allows it, but not External Update, which opens its gate", "allow External Update, too"
 
 	switch {
 	case t.succeeded(f):
-		l.Text = "take Delete out of its managementPolicies first, or approve it"
+		l.Text, l.Fix = "", "remove Delete from its managementPolicies first, or approve it"
 	case t.replaces(f.Change):
-		l.Text = by + " allows it without: allow these, too, or approve it"
+		l.Text, l.Fix = by+" allows it without these", "allow these, too, or approve it"
+	default:
+		l.Short = by + " does not allow External Update"
 	}
 
 	out := t.lacking(f.Change, []Lack{l})

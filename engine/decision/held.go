@@ -5,11 +5,14 @@ package decision
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -83,4 +86,36 @@ func (s *stamper) writeHeld() {
 	}
 
 	annotate(s.object, v1alpha1.AnnotationHeld, allowance.FormatHeld(stored, held))
+}
+
+// HeldNow are the held changes with their fields. The others were listed when they were held first, and are a number here.
+func (d *Decision) HeldNow() []v1alpha1.HeldChange {
+	return slices.DeleteFunc(slices.Clone(d.Held), func(h v1alpha1.HeldChange) bool {
+		_, more := allowance.MoreHeld(h)
+
+		return more
+	})
+}
+
+// DescribeHeld says in at most so many characters what is held; of one change also why, where there is room.
+func (d *Decision) DescribeHeld(most int) string {
+	list := d.HeldNow()
+	texts := make([]string, len(list))
+
+	for i, h := range list {
+		texts[i] = Describe(h)
+	}
+
+	const one, more = "change held: ", "changes held: "
+
+	if len(list) != 1 {
+		return more + message.Join(texts, most-len(more))
+	}
+
+	why := []string{list[0].Missing}
+	if i := slices.IndexFunc(d.Findings, func(f Finding) bool { return f.Verdict == Unallowed && f.Change.Field == list[0].Field }); i >= 0 {
+		why = d.Findings[i].Why()
+	}
+
+	return message.Cut(one+texts[0]+": "+strings.Join(why, "; "), most)
 }

@@ -49,8 +49,8 @@ func (p *proposer) restoreFinalizer() {
 	}
 
 	addFinalizer(p.out.object)
-	p.recordKept("metadata.finalizers", "%s goes by itself once it is settled what becomes of what %s stands for; "+
-		"where Kausality is to be removed, run: kubectl kausality uninstall", v1alpha1.Finalizer, p.title())
+	p.recordKept("metadata.finalizers", "Kausality removes "+v1alpha1.Finalizer+
+		" itself. To remove Kausality: kubectl kausality uninstall")
 }
 
 // blockDeletion gives an XR our finalizer where Crossplane is about to make what may have a gate: in the write in which it
@@ -103,8 +103,7 @@ func (p *proposer) restoreReferences(field string) {
 	}
 
 	p.put(path, slices.Concat(was, slices.DeleteFunc(slices.Clone(is), func(e any) bool { return !missing(was)(e) })))
-	p.recordKept(field, "Crossplane finds by it what %s is made of, and would make it anew; delete what is to go, "+
-		"and release what is orphaned with kubectl kausality release", p.title())
+	p.recordKept(field, "Crossplane finds composed resources by it. To remove one, delete it; to keep an orphan: kubectl kausality release")
 }
 
 // restoreBinding puts back the reference between a Claim and its XR, while both are
@@ -120,7 +119,7 @@ func (p *proposer) restoreBinding(field string) {
 	}
 
 	p.put(path, was)
-	p.recordKept(field, "Crossplane finds by it what %s is bound to", p.title())
+	p.recordKept(field, "it binds the claim and its composite resource")
 }
 
 // sameReference reports whether two references are to the same object, be it in
@@ -164,9 +163,9 @@ func (p *proposer) put(path []string, value any) {
 }
 
 // recordKept records that a field was put back, and warns the user with the reason.
-func (p *proposer) recordKept(field, why string, args ...any) {
+func (p *proposer) recordKept(field, why string) {
 	p.out.kept = append(p.out.kept, field)
-	p.out.warnings = append(p.out.warnings, fmt.Sprintf("%s: %s stays: ", p.title(), field)+fmt.Sprintf(why, args...))
+	p.out.warnings = append(p.out.warnings, fmt.Sprintf("%s: %s is unchanged: %s", p.title(), field, why))
 }
 
 // title is the object, for a person.

@@ -14,7 +14,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // A policy that was written for a change, but with a mistake in it, is reported
@@ -27,8 +26,10 @@ func (x explainer) lackingBroken(c change.Change) []Lack {
 	for _, b := range x.Policies.Broken() {
 		below := x.Parent != nil && policy.IsAbout(&b.Spec.Match, x.Parent.GroupVersionKind().GroupKind())
 		if x.startsHere(b.Spec, c) || below && x.allows(b.Spec, c, false) {
-			out = append(out, Lack{Policy: b.Name, What: policy.LackPolicy, Text: fmt.Sprintf(
-				"policy %q grants nothing, for it does not compile: correct %s", b.Name, cmp.Or(strings.Join(b.Fields, ", "), "it"))})
+			out = append(out, Lack{
+				Policy: b.Name, What: policy.LackPolicy, Text: fmt.Sprintf("policy %q does not compile", b.Name),
+				Fix: "correct " + cmp.Or(strings.Join(b.Fields, ", "), "it"),
+			})
 		}
 	}
 
@@ -53,7 +54,10 @@ func (x explainer) lackingGroup(c change.Change) []Lack {
 
 	for _, p := range x.Policies.Named(kind) {
 		if text := x.wrongGroup(p.Spec(), c); text != "" {
-			out = append(out, Lack{Policy: p.Name(), What: policy.LackPolicy, Text: fmt.Sprintf("policy %q %s", p.Name(), text)})
+			out = append(out, Lack{
+				Policy: p.Name(), What: policy.LackPolicy, Text: fmt.Sprintf("policy %q %s", p.Name(), text),
+				Short: fmt.Sprintf("policy %q is about another API group", p.Name()),
+			})
 		}
 	}
 
@@ -68,7 +72,7 @@ func (x explainer) wrongGroup(spec *v1alpha1.AllowancePolicySpec, c change.Chang
 	if x.root() {
 		otherGroup := policy.NamesKind(&spec.Match, gk.Kind) && !policy.IsAbout(&spec.Match, gk)
 		if otherGroup && policy.HasInitiators(spec) && covers(spec.Match.Fields, c) {
-			return fmt.Sprintf("is about %s of API group %q, and this one is of %q", gk.Kind, spec.Match.APIGroup, gk.Group)
+			return fmt.Sprintf("is about %s of API group %q, not %q", gk.Kind, spec.Match.APIGroup, gk.Group)
 		}
 
 		return ""
@@ -82,10 +86,10 @@ func (x explainer) wrongGroup(spec *v1alpha1.AllowancePolicySpec, c change.Chang
 
 	switch {
 	case !policy.IsAbout(&spec.Match, parent) && x.allows(spec, c, false):
-		return fmt.Sprintf("is about %s of API group %q, and %s %q is of %q",
-			parent.Kind, spec.Match.APIGroup, parent.Kind, resource.Name(x.Parent), parent.Group)
+		return fmt.Sprintf("is about %s of API group %q, not %q",
+			parent.Kind, spec.Match.APIGroup, parent.Group)
 	case policy.IsAbout(&spec.Match, parent) && x.allows(spec, c, true):
-		return fmt.Sprintf("allows it of a %s of another API group, and this one is of %q", gk.Kind, gk.Group)
+		return fmt.Sprintf("allows it for %s of another API group, not %q", gk.Kind, gk.Group)
 	default:
 		return ""
 	}
@@ -118,7 +122,7 @@ func (x explainer) lackingWindow(c change.Change) []Lack {
 
 		if why := x.notInForce(u); why != "" {
 			out = append(out, Lack{Policy: u.GetName(), What: policy.LackWindow, Text: fmt.Sprintf(
-				"UpgradeAllowance %q would allow it, and %s", u.GetName(), why)})
+				"UpgradeAllowance %q %s", u.GetName(), why)})
 		}
 	}
 
@@ -142,7 +146,7 @@ func (x explainer) notInForce(u *allowance.Window) string {
 	case !u.InForce(x.Now):
 		return "is not active yet (spec.activateWhen)"
 	case u.Spec.OncePerObject && changedUnder(x.target(), u):
-		return "served this object already (spec.oncePerObject)"
+		return "has served this object (spec.oncePerObject)"
 	default:
 		return ""
 	}

@@ -68,13 +68,16 @@ func PassesUnrecorded(req *Request) bool { return req.Operation == OperationDele
 
 // lackingInNamespace says what it takes for an object to go with its namespace,
 // or without it.
-func (x explainer) lackingInNamespace() string {
+func (x explainer) lackingInNamespace() Lack {
 	object := fmt.Sprintf("%s %q", x.groupKind().Kind, resource.Name(x.Old))
 
-	return fmt.Sprintf("Namespace %q is being deleted%s, but no grant to delete what %s stands for was recorded: "+
-		"%s stays until somebody who may delete it does so; a namespace takes it along where an AllowancePolicy about Namespace "+
-		"that names delete lets who deletes the namespace do so, and allows %s delete",
-		resource.Name(x.Parent), x.deletedBy(), object, object, x.groupKind().Kind)
+	return Lack{
+		What: policy.LackParent,
+		Text: fmt.Sprintf("Namespace %q is being deleted%s, without permission to delete %s",
+			resource.Name(x.Parent), x.deletedBy(), object),
+		Fix: fmt.Sprintf("ask someone with permission to delete %s, or add an AllowancePolicy about the deletion of a Namespace "+
+			"that allows %s delete", object, x.groupKind().Kind),
+	}
 }
 
 // deletedBy says who deleted the parent, as far as that is known.

@@ -267,7 +267,12 @@ func (n *sources) nameOwners(lacks []Lack) {
 			who += " (" + contact + ")"
 		}
 
-		lacks[i].Text += fmt.Sprintf("; ask %s about policy %q", who, l.Policy)
+		ask := fmt.Sprintf("ask %s about policy %q", who, l.Policy)
+		if l.Fix != "" {
+			ask = l.Fix + "; " + ask
+		}
+
+		lacks[i].Fix = ask
 	}
 }
 

@@ -192,9 +192,9 @@ func TestARefusalSaysWhyOfEachField(t *testing.T) {
 
 	d := decision.Decide(shopRequest(t, anna, "large", "b"))
 	want := []decision.Cause{
-		{Field: "spec.size", Message: `policy "size": user "anna" may not initiate it (Group platform-team may) ` +
+		{Field: "spec.size", Message: `policy "size": only Group platform-team may, not anna ` +
 			`(generation 3 of AllowancePolicy "size", generation 2 of Enforcement "shops")`},
-		{Field: "spec.zone", Message: `policy "zone": user "anna" may not initiate it (Group network may) ` +
+		{Field: "spec.zone", Message: `policy "zone": only Group network may, not anna ` +
 			`(generation 7 of AllowancePolicy "zone", generation 2 of Enforcement "shops")`},
 	}
 

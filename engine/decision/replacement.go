@@ -30,12 +30,12 @@ func (f *facts) succeeded(found Finding) bool {
 
 // takesFromSuccessor names what it takes.
 func (f *facts) takesFromSuccessor() string {
-	return fmt.Sprintf("it would delete %s, which composed resource %q is to stand for", f.stoodFor(), f.Successor)
+	return fmt.Sprintf("it would delete %s, which composed resource %q is to represent", f.stoodFor(), f.Successor)
 }
 
 // leavesBehind names the external object that such a change leaves behind.
 func (f *facts) leavesBehind() string {
-	return fmt.Sprintf("it would leave %s behind, which takes External Create and Delete", f.stoodFor())
+	return fmt.Sprintf("it would orphan %s, which needs External Create and Delete", f.stoodFor())
 }
 
 // stoodFor names the external object that the managed resource has stood for.

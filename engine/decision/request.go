@@ -4,6 +4,7 @@
 package decision
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -243,22 +244,57 @@ type Lack struct {
 	Generation int64
 	// What is lacking of it, or altogether.
 	What policy.LackKind
-	// Text says it for a person.
-	Text string
+	// Text says it for a person, in one clause, and Fix what to do about it; empty for nothing.
+	Text, Fix string
+	// Short is Text in fewer words, for a condition; empty where there are none.
+	Short string
 	// Approvals are how many people have to approve what follows; zero where that is not what
 	// is lacking.
 	Approvals int32
 }
 
-// Missing says what it would take to allow the change, for a person; empty
-// when it is.
+// String is the text and the fix.
+func (l Lack) String() string {
+	if l.Fix == "" {
+		return l.Text
+	}
+
+	return l.Text + ": " + l.Fix
+}
+
+// Missing says why the change is not allowed, and what to do about it, for a person; empty
+// when it is allowed.
 func (f Finding) Missing() string {
 	texts := make([]string, len(f.Lacks))
 	for i, l := range f.Lacks {
-		texts[i] = l.Text
+		texts[i] = l.String()
 	}
 
 	return strings.Join(texts, "; ")
+}
+
+// Why are the reasons alone, without what to do about them: first those of an UpgradeAllowance, which would allow it but for them.
+func (f Finding) Why() []string {
+	return f.reasons(func(l Lack) string { return l.Text })
+}
+
+// Briefly are the reasons in fewer words.
+func (f Finding) Briefly() []string {
+	return f.reasons(func(l Lack) string { return cmp.Or(l.Short, l.Text) })
+}
+
+func (f Finding) reasons(text func(Lack) string) []string {
+	var first, rest []string
+
+	for _, l := range f.Lacks {
+		if l.What == policy.LackWindow {
+			first = append(first, text(l))
+		} else {
+			rest = append(rest, text(l))
+		}
+	}
+
+	return append(first, rest...)
 }
 
 // Initiator is who started the chain that allowed the change; empty where

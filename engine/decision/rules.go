@@ -110,10 +110,19 @@ func (t *gating) lacking(c change.Change, lacks []Lack) Finding {
 	switch {
 	case len(lacks) == 0:
 	case t.replaces(c):
-		lacks[0].Text = t.leavesBehind() + "; " + lacks[0].Text
+		lacks[0].Text, lacks[0].Short = plus(t.leavesBehind(), lacks[0].Text), "it would orphan its external object"
 	case t.succeeded(out):
-		lacks[0].Text = t.takesFromSuccessor() + "; " + lacks[0].Text
+		lacks[0].Text, lacks[0].Short = plus(t.takesFromSuccessor(), lacks[0].Text), "it would delete an external object in use"
 	}
 
 	return out
+}
+
+// plus joins two clauses, of which the second may be empty.
+func plus(text, more string) string {
+	if more == "" {
+		return text
+	}
+
+	return text + "; " + more
 }

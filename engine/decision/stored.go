@@ -42,10 +42,10 @@ func (g *judged) askedBy(c change.Change) string {
 // StoredBy says who stored a value, and when where that is known.
 func StoredBy(user string, since time.Time) string {
 	if since.IsZero() {
-		return "was stored by " + user
+		return "saved by " + user
 	}
 
-	return fmt.Sprintf("was stored by %s at %s", user, since.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("saved by %s at %s", user, since.UTC().Format(time.RFC3339))
 }
 
 // DescribeStored says what of a root is stored that was not allowed, without why.

@@ -247,7 +247,7 @@ func driftEntry(field, from, to string, hidden bool, sum string) v1alpha1.HeldCh
 	return v1alpha1.HeldChange{
 		Field: field, From: from, To: to, Masked: hidden, Digest: sum,
 		Follows: []string{ActionUpdate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
-		Missing: "the external object was changed outside of Crossplane: revert that there, or approve to have the spec applied",
+		Missing: "the external object was changed outside Crossplane: revert it there, or approve to apply the spec",
 	}
 }
 
@@ -322,9 +322,9 @@ func (p *planner) drifted() string {
 	case !p.looksForDrift():
 		return ""
 	case lost(p.u, p.record):
-		return "closed: the external object is gone, and is made again once that is approved"
+		return "closed: the external object is gone, and is recreated once that is approved"
 	case replacedOutside(p.u, p.record):
-		return "closed: the provider shows another object than before, and it is updated once that is approved"
+		return "closed: the provider shows another external object, which is updated once that is approved"
 	}
 
 	asked := slices.DeleteFunc(slices.Clone(p.allowances), func(a v1alpha1.Allowance) bool {

@@ -55,7 +55,7 @@ func Example() {
 	// Output:
 	// Open [Observe LateInitialize Update] allowed by hans <nil>
 	// Stay [Observe LateInitialize Update] waiting for the provider to sync generation 6 (it synced 5) <nil>
-	// Stay [Observe LateInitialize Update] waiting for the external system to show the new value of spec.forProvider.size <nil>
+	// Stay [Observe LateInitialize Update] waiting for the external object to show the new value of spec.forProvider.size <nil>
 	// Close [Observe] applied <nil>
 	// Stay [Observe] closed <nil>
 }

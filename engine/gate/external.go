@@ -29,12 +29,12 @@ func (o observing) result(t terms) (shown bool, missing lack) {
 
 	byWindow := slices.ContainsFunc(underWay(o.record), allowance.OfWindowAlone)
 	if differs := o.driftShown(); byWindow && differs != "" {
-		return false, lack{wait: WaitExternal, text: "waiting for the external system to show what the spec says of " + differs}
+		return false, lack{wait: WaitExternal, text: "waiting for the external object to show " + differs}
 	}
 
 	if reverts(o.record) {
 		if differs := o.revertShown(); differs != "" {
-			return false, lack{wait: WaitExternal, text: "waiting for the external system to show what the spec says of " + differs}
+			return false, lack{wait: WaitExternal, text: "waiting for the external object to show " + differs}
 		}
 	}
 
@@ -45,7 +45,7 @@ func (o observing) result(t terms) (shown bool, missing lack) {
 
 	shown, differs := o.compareExternal(fields)
 	if differs != "" {
-		return shown, lack{wait: WaitExternal, text: fmt.Sprintf("waiting for the external system to show the new value of %s", differs)}
+		return shown, lack{wait: WaitExternal, text: fmt.Sprintf("waiting for the external object to show the new value of %s", differs)}
 	}
 
 	made := o.record.Creating && (o.whole() || !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") }))

@@ -143,19 +143,19 @@ func anotherEntry(u *unstructured.Unstructured) v1alpha1.HeldChange {
 			Elements: []any{"status", "atProvider"}, From: objectOf(u), Follows: []string{ActionUpdate},
 		}),
 		Follows: []string{ActionUpdate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
-		Missing: "the provider shows another object than the one that was there when the gate closed: approve to have that one updated",
+		Missing: "the provider shows another external object than before: approve to update it",
 	}
 }
 
 // lostEntry is what a person approves to have an external object that is gone made again.
 func lostEntry(u *unstructured.Unstructured) v1alpha1.HeldChange {
 	return v1alpha1.HeldChange{
-		Field: fieldForProvider, From: "(gone)", To: "(made again)",
+		Field: fieldForProvider, From: "(gone)", To: "(recreated)",
 		Digest: digest.Of(digest.Change{
 			Kind: u.GroupVersionKind().GroupKind(), UID: u.GetUID(), Operation: digest.Update,
 			Elements: []any{"status", "atProvider"}, Follows: []string{ActionCreate},
 		}),
 		Follows: []string{ActionCreate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
-		Missing: "the external object was deleted outside of Crossplane: approve to have it made again, or delete the managed resource",
+		Missing: "the external object was deleted outside Crossplane: approve to recreate it, or delete the managed resource",
 	}
 }

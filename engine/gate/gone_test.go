@@ -82,10 +82,10 @@ func TestWhatIsGoneIsNotMadeByAnUpdate(t *testing.T) {
 		},
 		"Another": {
 			reason: "It is told, and can be approved.", pairs: []string{isGone, isThere, "RECORD", compared + ofBefore, "OUTSIDE", `{a: "1", b: "2", c: "3", arn: other}`},
-			move: gate.Stay, set: "Observe", why: "another object", approvals: 1, follows: gate.ActionUpdate,
+			move: gate.Stay, set: "Observe", why: "another external object", approvals: 1, follows: gate.ActionUpdate,
 		},
 		"AnotherUpdate": {
-			reason: "What is allowed is allowed of the one that was there.", approvals: 1, follows: gate.ActionUpdate, move: gate.Stay, set: "Observe", why: "another object",
+			reason: "What is allowed is allowed of the one that was there.", approvals: 1, follows: gate.ActionUpdate, move: gate.Stay, set: "Observe", why: "another external object",
 			pairs: []string{isGone, isThere, "RECORD", compared + ofBefore, "OUTSIDE", `{a: "1", b: "2", c: "3", arn: other}`, "ALLOWANCES", allowsB, "TRACE", changeOfB},
 		},
 		"SameUpdate": {

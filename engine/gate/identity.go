@@ -102,6 +102,6 @@ func (v *view) landedIdentity() *v1alpha1.ExternalIdentity {
 
 // waitsForReplacement says why the gate of a managed resource stays closed that stands for another external object.
 func (v *view) waitsForReplacement(fields []string) string {
-	return "closed: " + strings.Join(fields, ", ") + " names another external object than it was open for, and " +
-		identity.Describe(v.u, *v.record.Identity) + " would stay behind"
+	return "closed: " + strings.Join(fields, ", ") + " names another external object than before, and " +
+		identity.Describe(v.u, *v.record.Identity) + " would be orphaned"
 }

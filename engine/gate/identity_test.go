@@ -92,7 +92,7 @@ func TestNoOtherAllowanceReachesAnotherExternalObject(t *testing.T) {
 		u, _ := moved(t, actions)
 
 		plan := planFor(t, u, gate.Options{LateInitialize: true, Settle: time.Minute}, opening)
-		if plan.Move != gate.Stay || plan.LeavesBehind != nil || !strings.Contains(plan.Why, "ConfigMap red (provider config default) would stay behind") {
+		if plan.Move != gate.Stay || plan.LeavesBehind != nil || !strings.Contains(plan.Why, "ConfigMap red (provider config default) would be orphaned") {
 			t.Errorf("%s: %+v", actions, plan)
 		}
 	}

@@ -80,7 +80,7 @@ func (p *planner) waiting(missing lack) Plan {
 	case left > 0 && (plan.Again == 0 || left < plan.Again):
 		plan.Again = left
 	case left <= 0 && t.closeOverdue && !p.record.Creating && !resource.Deleting(p.u):
-		plan = p.giveUp("open for too long, and closed for now: " + missing.text)
+		plan = p.giveUp("open for too long, and closed: " + missing.text)
 		plan.Wait, plan.Broken = missing.wait, missing.broken
 	}
 
@@ -228,7 +228,7 @@ func (p *planner) close(why string) Plan {
 // askedBy says for a person who asked for an opening.
 func (p *planner) askedBy() string {
 	if len(p.pending) == 0 {
-		return "put back"
+		return "reverted"
 	}
 
 	return "allowed by " + Causes(p.pending)

@@ -46,7 +46,7 @@ func (p *planner) unread(writable, recorded bool) Plan {
 	case writable && p.record != nil && p.record.State == v1alpha1.GateClosed:
 		p.desired = p.current
 
-		return p.shut("put back")
+		return p.shut("reverted")
 	}
 
 	plan := p.stay(why)
@@ -202,7 +202,7 @@ func (p *planner) whileClosed() Plan {
 	}
 
 	if !p.isShut() {
-		return p.shut("put back")
+		return p.shut("reverted")
 	}
 
 	if len(p.over) > 0 {
@@ -210,7 +210,7 @@ func (p *planner) whileClosed() Plan {
 	}
 
 	if len(p.pending) == 0 && p.differs() {
-		return p.stay("closed until what was stored while Kausality was not asked is reverted or approved")
+		return p.stay("closed until the changes made without Kausality are reverted or approved")
 	}
 
 	if fields := p.replaced(); len(p.pending) == 0 && len(fields) > 0 {
@@ -231,7 +231,7 @@ func (p *planner) whileClosed() Plan {
 		return p.stay("closed")
 	}
 
-	plan := p.stay("closed after it was open for too long; a newer allowance opens it at once, time later")
+	plan := p.stay("closed after it was open for too long; a newer allowance opens it, or time does")
 	plan.Again = rest
 
 	return plan
@@ -252,7 +252,7 @@ func (p *planner) untilAcknowledged() Plan {
 
 		return p.shut("taken over")
 	case !p.isShut():
-		return p.shut("put back")
+		return p.shut("reverted")
 	default:
 		plan := p.stay("waiting for the provider to observe the closed gate")
 		plan.Again = again
@@ -274,11 +274,11 @@ func (p *planner) whileDeleting() Plan {
 	case slices.Contains(p.desired, ActionDelete) && (open && p.twinned() || !open && p.asksToDelete() && p.sharing()):
 		return p.keepShut("being deleted, and " + p.shared.text)
 	case !slices.Contains(p.desired, ActionDelete):
-		return p.keepShut("being deleted, and meant to orphan its external resource")
+		return p.keepShut("being deleted, and its external object is to be orphaned")
 	case len(replaced) > 0:
 		return p.keepShut("being deleted, and " + p.waitsForReplacement(replaced))
 	case !open && !slices.Contains(actionsOf(p.pending), ActionDelete):
-		return p.keepShut("being deleted, and nobody recorded that its external resource may go: no record, no opening; it stays")
+		return p.keepShut("being deleted, without recorded permission to delete its external object")
 	case open:
 		if set, _ := Open(p.record.Actions, p.desired, p.opts.LateInitialize); Same(set, p.current) {
 			return p.waiting(lack{wait: WaitGone, text: missingGone})
@@ -306,7 +306,7 @@ func (p *planner) whileOpen() Plan {
 	p.dropUnused()
 
 	if p.existed() {
-		return p.close("its external object existed before it: what differs stays as it is until that is allowed")
+		return p.close("its external object existed before it: differences are applied once allowed")
 	}
 
 	actions := p.stillAllowed()
@@ -328,7 +328,7 @@ func (p *planner) whileOpen() Plan {
 
 	set, serves := p.opening(actions)
 	if len(serves) == 0 {
-		return p.close("its Composition no longer asks for it")
+		return p.close("its Composition does not compose it any more")
 	}
 
 	if !Same(serves, p.record.Actions) || !Same(set, p.current) || p.unrecorded(serves) {
@@ -355,7 +355,7 @@ func (p *planner) whileOpen() Plan {
 // applied says that what was allowed is, and what of it the external object does not show.
 func (p *planner) applied() string {
 	if field := p.remains(); field != "" {
-		return "applied, but " + field + " is still shown by the external object"
+		return "applied, but the external object still shows " + field
 	}
 
 	return "applied"

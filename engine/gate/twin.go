@@ -50,7 +50,7 @@ func (v *view) look() *sharing {
 
 	others, err := v.opts.Gated()
 	if err != nil {
-		return &sharing{text: "it is not known yet whether another managed resource stands for the same external object"}
+		return &sharing{text: "it is not known yet whether another managed resource represents the same external object"}
 	}
 
 	twin := Twin(v.u, others, v.opts.Identity)
@@ -63,7 +63,8 @@ func (v *view) look() *sharing {
 
 // Shared says to whom looks at a managed resource that another one stands for the same external object.
 func Shared(u, twin *unstructured.Unstructured) string {
-	return fmt.Sprintf("%s stands for the same external object; to let this one go without it, run: kubectl kausality release %s --orphan",
+	return fmt.Sprintf("%s represents the same external object. To delete this one and keep that object: "+
+		"kubectl kausality release %s --orphan",
 		resource.Argument(twin), resource.Argument(u))
 }
 

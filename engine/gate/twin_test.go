@@ -43,7 +43,7 @@ func TestWhatTwoManagedResourcesStandForIsDeletedByNone(t *testing.T) {
 		annotations[v1alpha1.AnnotationRelease] = v1alpha1.ReleaseOrphan
 		u.SetAnnotations(annotations)
 	}
-	waits := "stands for the same external object"
+	waits := "represents the same external object"
 
 	for name, tc := range map[string]struct {
 		reason   string

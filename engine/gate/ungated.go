@@ -102,12 +102,12 @@ func Unopened(list []v1alpha1.Allowance) []v1alpha1.Allowance {
 
 // leaveUngated plans for a resource without a gate.
 func (p *planner) leaveUngated() Plan {
-	why := "its provider does not support management policies: it is not gated, and its provider does all that its Composition asks for"
+	why := "not gated: its provider does not support management policies, and applies every change"
 	unsupported := p.record != nil && p.record.State == v1alpha1.GateUngated && !p.record.Audit
 	rec := v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateUngated, Audit: Audited(p.u) && !unsupported}
 
 	if rec.Audit {
-		why = "its Composition runs the function in mode Audit: it is not gated, and its provider does all that its Composition asks for"
+		why = "not gated: its Composition runs the function in mode Audit, and every change is applied"
 	}
 
 	desired, _ := ParseDesired(p.u) // It parsed before.

@@ -128,7 +128,7 @@ func (p *Policy) evaluate(in Input, below bool) Evaluation {
 
 	if NamespaceUnknown(in, p.namespaces) {
 		return Evaluation{Kind: LackSelector, Missing: fmt.Sprintf(
-			"namespaceSelector %q asks for labels of its namespace, which are not known", p.namespaces)}
+			"namespaceSelector %q needs labels of the namespace, which are not known", p.namespaces)}
 	}
 
 	if !Selects(in, labels.Everything(), p.namespaces) {

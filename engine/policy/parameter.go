@@ -247,7 +247,7 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 	}
 
 	if len(list.Objects) == 0 {
-		return Evaluation{Kind: LackParameter, Missing: fmt.Sprintf("there is no %s, which its paramRef asks for", q)}
+		return Evaluation{Kind: LackParameter, Missing: fmt.Sprintf("there is no %s, named by its paramRef", q)}
 	}
 
 	for _, object := range list.Objects {

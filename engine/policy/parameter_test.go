@@ -102,11 +102,11 @@ spec:
 		err           error
 		missing, text string
 	}{
-		"Named":     {"{name: all}", true, nil, `there is no Limit "all", which its paramRef asks for`, `Limit "all"`},
-		"Elsewhere": {"{name: all, namespace: bank}", true, nil, `there is no Limit "all", which its paramRef asks for`, `Limit "all"`},
-		"Selected":  {"{selector: {}}", true, nil, `there is no Limit of labels "", which its paramRef asks for`, `Limit of labels ""`},
+		"Named":     {"{name: all}", true, nil, `there is no Limit "all", named by its paramRef`, `Limit "all"`},
+		"Elsewhere": {"{name: all, namespace: bank}", true, nil, `there is no Limit "all", named by its paramRef`, `Limit "all"`},
+		"Selected":  {"{selector: {}}", true, nil, `there is no Limit of labels "", named by its paramRef`, `Limit of labels ""`},
 		"Unread":    {"{name: all}", true, errTimeout, `its parameters cannot be read: Limit "all": request timed out`, `Limit "all"`},
-		"Of":        {"{name: all}", false, nil, `there is no Limit "shop/all", which its paramRef asks for`, `Limit "shop/all"`},
+		"Of":        {"{name: all}", false, nil, `there is no Limit "shop/all", named by its paramRef`, `Limit "shop/all"`},
 		"Unknown":   {"{name: all}", false, errTimeout, `its parameters cannot be read: Limit "shop/all": request timed out`, `Limit "shop/all"`},
 	}
 

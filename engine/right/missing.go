@@ -118,15 +118,15 @@ func Message(list []MissingRights) string {
 	return "the manager may not " + what + "; to give it the rights, run: " + Remedy
 }
 
-// Explain says what is missing of one resource, and what helps. One that is only read
+// Explain says what is missing of one resource, and returns the command that gives it. One that is only read
 // may be that of an owner, of which nobody knows before.
-func Explain(l MissingRights) string {
-	remedy := Remedy
+func Explain(l MissingRights) (text, command string) {
+	command = Remedy
 	if len(l.Only) > 0 {
-		remedy = RemedyFor(l.GroupResource)
+		command = RemedyFor(l.GroupResource)
 	}
 
-	return "the manager may not " + l.String() + "; to give it the rights, run: " + remedy
+	return "the manager may not " + l.String(), command
 }
 
 // and joins words as people do.

@@ -55,7 +55,7 @@ func Evaluate(u *v1alpha1.UpgradeAllowance, seen Observation, now time.Time) Sta
 	case !now.Before(until):
 		return State{Reason: v1alpha1.ReasonEnded, Message: "the window ended at " + rfc3339(until)}
 	case u.Spec.Suspend:
-		return State{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: the window allows nothing until it is not", Again: until}
+		return State{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: the window allows nothing", Again: until}
 	case now.Before(from):
 		return State{Reason: v1alpha1.ReasonNotStarted, Message: "the window begins at " + rfc3339(from), Again: from}
 	}

@@ -42,10 +42,10 @@ func Warnings(u *v1alpha1.UpgradeAllowance) []string {
 	case !outside:
 		return nil
 	case u.Spec.Selector == nil:
-		return []string{"spec.selector: the window allows External actions only and selects nothing, so it opens no gate: " +
+		return []string{"spec.selector: the window allows only External actions and selects nothing, so it opens no gate: " +
 			"select managed resources by their labels, or all of them with {}"}
 	case len(allowance.ActionsOfWindow(u)) == 0:
-		return []string{"spec.allow: a window by itself lets no deletion out, so it opens no gate: " +
+		return []string{"spec.allow: a window alone allows no deletion, so it opens no gate: " +
 			"delete the objects, under a policy about their deletion"}
 	default:
 		return nil

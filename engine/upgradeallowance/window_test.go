@@ -52,7 +52,7 @@ func suspended(u *v1alpha1.UpgradeAllowance) *v1alpha1.UpgradeAllowance {
 	return u
 }
 
-const messageSuspended = "spec.suspend is true: the window allows nothing until it is not"
+const messageSuspended = "spec.suspend is true: the window allows nothing"
 
 func byPods(image string) *v1alpha1.UpgradeAllowance {
 	return of(&v1alpha1.ActivateWhen{Image: image, PodSelector: &v1alpha1.PodSelector{Namespace: "sys", Labels: map[string]string{"app": "x"}}})

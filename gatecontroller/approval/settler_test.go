@@ -402,8 +402,8 @@ func TestAnApprovalIsCarriedOut(t *testing.T) {
 	want := []string{
 		`Normal KausalityApproved of XDatabase: spec.forProvider.size of Instance db-1 is approved by berta, by ChangeApproval "a": INFRA-1`,
 		`Normal KausalityApproved of Database: spec.forProvider.size of Instance db-1 is approved by berta, by ChangeApproval "a": INFRA-1`,
-		`Normal KausalityApprovalUsed of XDatabase: spec.forProvider.size of Instance db-1 was made, as berta approved it by ChangeApproval "a"`,
-		`Normal KausalityApprovalUsed of Database: spec.forProvider.size of Instance db-1 was made, as berta approved it by ChangeApproval "a"`,
+		`Normal KausalityApprovalUsed of XDatabase: spec.forProvider.size of Instance db-1 was applied: berta approved it by ChangeApproval "a"`,
+		`Normal KausalityApprovalUsed of Database: spec.forProvider.size of Instance db-1 was applied: berta approved it by ChangeApproval "a"`,
 	}
 	if diff := cmp.Diff(want, w.events); diff != "" {
 		t.Errorf("events, -want, +got:\n%s", diff)
@@ -669,8 +669,8 @@ func TestWhoBreaksTheGlassIsToldOf(t *testing.T) {
 	w.mustSettle()
 
 	want := []string{
-		`Warning KausalityBreakGlass of XDatabase: spec.forProvider.size of Instance db-1 is let through by berta alone, by ChangeApproval "a": INFRA-1`,
-		`Warning KausalityBreakGlass of Database: spec.forProvider.size of Instance db-1 is let through by berta alone, by ChangeApproval "a": INFRA-1`,
+		`Warning KausalityBreakGlass of XDatabase: spec.forProvider.size of Instance db-1 is allowed by berta alone, by ChangeApproval "a": INFRA-1`,
+		`Warning KausalityBreakGlass of Database: spec.forProvider.size of Instance db-1 is allowed by berta alone, by ChangeApproval "a": INFRA-1`,
 	}
 	if diff := cmp.Diff(want, w.events); diff != "" {
 		t.Errorf("events, -want, +got:\n%s", diff)

@@ -152,7 +152,7 @@ func (g *gathering) tell(ctx context.Context, parent *unstructured.Unstructured,
 		for _, u := range about {
 			if grant.Decision == v1alpha1.DecisionBreakGlass {
 				g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonBreakGlass), actionApprove,
-					"%s is let through by %s alone, by ChangeApproval %q: %s", subject(grant), grant.User, grant.Approval, grant.Reason)
+					"%s is allowed by %s alone, by ChangeApproval %q: %s", subject(grant), grant.User, grant.Approval, grant.Reason)
 
 				continue
 			}
@@ -170,7 +170,7 @@ func (g *gathering) tell(ctx context.Context, parent *unstructured.Unstructured,
 
 		for _, u := range about {
 			g.Events.Eventf(u, nil, corev1.EventTypeNormal, string(v1alpha1.EventReasonApprovalUsed), actionUse,
-				"%s was made, as %s approved it by ChangeApproval %q", subject(grant), grant.User, grant.Approval)
+				"%s was applied: %s approved it by ChangeApproval %q", subject(grant), grant.User, grant.Approval)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
@@ -116,11 +118,10 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 		return err
 	}
 
-	e.tellOrphaned(ctx, u, k, fmt.Sprintf("%s %s is deleted, but its external object is not: %s: "+
-		"external object %q (provider config %q) stays; it is recorded in %s; to take it back, "+
-		"run: kubectl kausality adopt; to discard the record: kubectl kausality release",
-		u.GetKind(), resource.Name(u), cmp.Or(gate.Kept(u), "deleting it was not allowed"),
-		orphan.ExternalName(u), orphan.ProviderConfig(u), k.where))
+	e.tellOrphaned(ctx, u, k, message.First(
+		fmt.Sprintf("External object %s of %s %s is orphaned: %s. Recorded in %s. kubectl kausality adopt",
+			orphan.ExternalName(u), u.GetKind(), resource.Name(u), cmp.Or(gate.Kept(u), "its deletion was not allowed"), k.where),
+		fmt.Sprintf("External object %s of %s %s is orphaned. kubectl kausality adopt", orphan.ExternalName(u), u.GetKind(), resource.Name(u))))
 
 	return nil
 }
@@ -134,8 +135,10 @@ func (e *Leftovers) Replaced(ctx context.Context, u *unstructured.Unstructured, 
 		return err
 	}
 
-	e.tellOrphaned(ctx, u, k, fmt.Sprintf("%s stays behind: %s %s stands for another one now; it is recorded in %s; to take it back, "+
-		"run: kubectl kausality adopt %s %s", identity.Describe(u, was), u.GetKind(), resource.Name(u), k.where, u.GetKind(), r.Object.GetName()))
+	e.tellOrphaned(ctx, u, k, message.First(
+		fmt.Sprintf("%s is orphaned: %s %s represents another one now. Recorded in %s. kubectl kausality adopt %s %s",
+			identity.Describe(u, was), u.GetKind(), resource.Name(u), k.where, u.GetKind(), r.Object.GetName()),
+		fmt.Sprintf("%s is orphaned. kubectl kausality adopt %s %s", identity.Describe(u, was), u.GetKind(), r.Object.GetName())))
 
 	return nil
 }
@@ -196,8 +199,8 @@ func (e *Leftovers) tellOrphaned(ctx context.Context, u *unstructured.Unstructur
 func (e *Leftovers) reportOrphaned(ctx context.Context, parent, child *unstructured.Unstructured, d *decision.Decision) {
 	f, _ := d.Lead()
 	missing := f.Missing()
-	text := fmt.Sprintf("%s %s is deleted, but what %s %s stands for stays (%s): %s",
-		parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName(), remedy, missing)
+	head := fmt.Sprintf("%s %s is deleted, and %s %s is orphaned", parent.GetKind(), parent.GetName(), child.GetKind(), child.GetName())
+	text := message.First(head+": "+strings.Join(f.Why(), "; ")+". "+remedy, head+". "+remedy)
 
 	about := recorder.Notice{
 		Regarding: referTo(parent), Related: referTo(child),
@@ -216,7 +219,7 @@ func (e *Leftovers) reportOrphaned(ctx context.Context, parent, child *unstructu
 }
 
 // remedy says what to do about a managed resource that is left.
-const remedy = "to have another composite resource take it over, run: kubectl kausality adopt; to release it: kubectl kausality release"
+const remedy = "Give it to another composite resource: kubectl kausality adopt"
 
 // reportOwnerGone reports a managed resource whose owner is gone, however that came.
 func (e *Leftovers) reportOwnerGone(ctx context.Context, u *unstructured.Unstructured, ref resource.Reference) error {
@@ -239,7 +242,7 @@ func (e *Leftovers) reportOwnerGone(ctx context.Context, u *unstructured.Unstruc
 			APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, UID: types.UID(ref.UID),
 		},
 		Reason: string(v1alpha1.EventReasonManagedResourceOrphaned), Action: actionLetGo,
-		Note: fmt.Sprintf("its owner %s %s is gone; the external object stays; %s", ref.Kind, ref.Name, remedy),
+		Note: fmt.Sprintf("Its owner %s %s is gone, and it is orphaned. %s", ref.Kind, ref.Name, remedy),
 	})
 
 	return nil

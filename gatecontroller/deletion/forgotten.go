@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
@@ -34,9 +35,8 @@ func (o *Owners) warnUnreferenced(ctx context.Context, u, xr *unstructured.Unstr
 		return nil
 	}
 
-	text := fmt.Sprintf("%s %s is made of %s %s, and does not refer to it any more: do not allow it to be created again; "+
-		"to have it referred to, run: kubectl kausality adopt %s", xr.GetKind(), resource.Name(xr), u.GetKind(), resource.Name(u),
-		resource.Argument(u))
+	text := message.Then(fmt.Sprintf("%s %s no longer refers to %s %s. Do not allow it to be created again", xr.GetKind(), resource.Name(xr),
+		u.GetKind(), resource.Name(u)), "kubectl kausality adopt "+resource.Argument(u))
 
 	about := recorder.Notice{
 		Regarding: referTo(live), Related: referTo(u), Reason: string(v1alpha1.EventReasonForgotten), Action: "Remind", Note: text,

@@ -77,7 +77,7 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 	if plan.Move == gate.Stay {
 		if ungated && gate.Unsupported(u) {
 			g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonUngated), actionGate,
-				"The provider does not support management policies any more, and does nothing until it does: was it started without?")
+				"The provider no longer supports management policies, and does nothing. Start it with --enable-management-policies")
 		}
 
 		g.warn(ctx, u, &plan, g.Ledger.stays(gk, key, &plan))
@@ -138,7 +138,7 @@ func (g *Reconciler) warn(ctx context.Context, u *unstructured.Unstructured, pla
 	}
 
 	if n.broken {
-		text := fmt.Sprintf("%s; the gate stays open until it can", plan.Broken)
+		text := fmt.Sprintf("%s; the gate remains open until it can", plan.Broken)
 		g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonCloseWhen), actionGate, "%s", text)
 		log.FromContext(ctx).Info("Cannot tell whether a change has landed", "problem", plan.Broken.Error())
 	}
@@ -183,7 +183,7 @@ func (g *Reconciler) warnDrifted(u *unstructured.Unstructured) {
 
 	if g.Ledger.tell(gk, key, topicDrift, strings.Join(digests, "")) {
 		g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonDrift), "Observe",
-			"the external object was changed outside of Crossplane: %s. See: kubectl kausality pending", text)
+			"the external object was changed outside Crossplane: %s. See: kubectl kausality pending", text)
 	}
 }
 
@@ -196,7 +196,7 @@ func (g *Reconciler) warnUnparsed(u *unstructured.Unstructured, err error) {
 
 	if g.Ledger.tell(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u), topicUnparsed, problem) {
 		g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonAnnotation), actionGate,
-			"%s; it allows nothing until it is corrected", problem)
+			"%s; it allows nothing. Correct it", problem)
 	}
 }
 

@@ -37,7 +37,7 @@ type Approvals interface {
 		again time.Duration, err error)
 }
 
-// keptFor is how long a PendingChange stays of which nothing is held any more.
+// keptFor is how long a PendingChange stays of which nothing is held.
 const keptFor = time.Hour
 
 // Reconciler keeps PendingChanges: each request is a root.

@@ -119,6 +119,7 @@ func (r Bindings) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	out.Status.TypeChecking = append(unguarded(b, since), r.check(b, p)...)
 	cond := bindingReadiness(out, p)
 	cond.ObservedGeneration = b.GetGeneration()
+	cond.Message = detailed(cond, "allowancebinding", b)
 	meta.SetStatusCondition(&out.Status.Conditions, cond)
 
 	if equality.Semantic.DeepEqual(b.Status, out.Status) {
@@ -136,7 +137,7 @@ func unguarded(b *v1alpha1.AllowanceBinding, since time.Time) []v1alpha1.TypeChe
 	}
 
 	return []v1alpha1.TypeCheckingWarning{{Field: "metadata.creationTimestamp", Warning: fmt.Sprintf(
-		"it was made before %s was in force: who made it was not asked for the verb %s; make it anew, or see who did",
+		"created before %s was in force, without a check of verb %s. Create it again, or check who created it",
 		v1alpha1.NameBindGuard, v1alpha1.VerbBind)}}
 }
 

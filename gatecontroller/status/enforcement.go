@@ -54,6 +54,7 @@ func (r Enforcements) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	cond.ObservedGeneration = e.GetGeneration()
 	out.Status.ObservedGeneration = e.GetGeneration()
 	out.Status.Resources = misnamed(e, by.Listed)
+	cond.Message = detailed(cond, "enforcement", e)
 	meta.SetStatusCondition(&out.Status.Conditions, cond)
 
 	if equality.Semantic.DeepEqual(e.Status, out.Status) {

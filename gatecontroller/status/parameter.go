@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
@@ -292,7 +293,7 @@ func (s *Reporter) reportParams(ctx context.Context, out *v1alpha1.AllowancePoli
 
 	cond := metav1.Condition{
 		Type: v1alpha1.ConditionParametersReadable, Status: metav1.ConditionFalse, ObservedGeneration: out.GetGeneration(),
-		Reason: found.reason, Message: found.message,
+		Reason: found.reason, Message: message.Cut(found.message, message.Most),
 	}
 	if found.reason == v1alpha1.ReasonReadable {
 		cond.Status = metav1.ConditionTrue

@@ -63,6 +63,7 @@ func (r Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 
 	cond := r.readiness(out, by.Named, by.Unknown)
 	cond.ObservedGeneration = p.GetGeneration()
+	cond.Message = detailed(cond, "allowancepolicy", p)
 	meta.SetStatusCondition(&out.Status.Conditions, cond)
 	r.reportUngated(out, by.Named)
 
@@ -104,7 +105,7 @@ func (s *Reporter) readiness(p *v1alpha1.AllowancePolicy, kinds []kind.Served, m
 	}
 
 	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionParametersReadable); c != nil && c.Status != metav1.ConditionTrue {
-		cond.Reason, cond.Message = v1alpha1.ReasonParametersUnreadable, "nobody may do anything by it: its parameters cannot be read: "+c.Message
+		cond.Reason, cond.Message = v1alpha1.ReasonParametersUnreadable, "the policy allows nothing: its parameters cannot be read: "+c.Message
 
 		return cond
 	}

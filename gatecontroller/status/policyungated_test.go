@@ -29,7 +29,7 @@ func TestAPolicyReportsWhichOfItsKindsAreNotGated(t *testing.T) {
 
 	c.reportUngated(&list[0], kinds)
 
-	const want = "what the provider does is not gated: Widget.t.example.org has no spec.managementPolicies; " +
+	const want = "the provider's actions are not gated: Widget.t.example.org has no spec.managementPolicies; " +
 		"the provider of Nop.n.example.org does not support management policies"
 	if got := list[0].Status.Conditions; len(got) != 1 || got[0].Message != want || got[0].Status != metav1.ConditionFalse {
 		t.Errorf("conditions: %v", got)

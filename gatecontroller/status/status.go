@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -17,9 +18,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
@@ -154,4 +158,18 @@ func (s *Reporter) write(ctx context.Context, of string, out, read client.Object
 	}
 
 	return reconcile.Result{}, nil
+}
+
+// detailed is the message of a condition of one of our objects, with the command that shows all of it where it is long.
+func detailed(cond metav1.Condition, of string, u client.Object) string {
+	if cond.Reason == v1alpha1.ReasonRightsMissing {
+		return message.Detailed(cond.Message, right.Remedy)
+	}
+
+	name := u.GetName()
+	if ns := u.GetNamespace(); ns != "" {
+		name += " -n " + ns
+	}
+
+	return message.Detailed(cond.Message, "kubectl get "+of+" "+name+" -o yaml | kubectl kausality lint -f -")
 }

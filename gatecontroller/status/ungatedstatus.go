@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
 // reportUngated says on a policy which of the kinds it names are not gated, and
@@ -48,6 +49,8 @@ func (s *Reporter) reportUngated(p *v1alpha1.AllowancePolicy, kinds []kind.Serve
 
 	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
 		Type: v1alpha1.ConditionGated, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonUnsupported,
-		ObservedGeneration: p.GetGeneration(), Message: "what the provider does is not gated: " + strings.Join(found, "; "),
+		ObservedGeneration: p.GetGeneration(), Message: ungatedText + message.Join(found, message.Most-len(ungatedText)),
 	})
 }
+
+const ungatedText = "the provider's actions are not gated: "

@@ -29,6 +29,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
+	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
@@ -233,9 +235,10 @@ func windowReadiness(
 	u *v1alpha1.UpgradeAllowance, missing []kind.Name, lacks string, typeChecking []v1alpha1.TypeCheckingWarning,
 ) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, ObservedGeneration: u.GetGeneration()}
+	lint := "kubectl get upgradeallowance " + u.GetName() + " -o yaml | kubectl kausality lint -f -"
 
 	if errs := upgradeallowance.Validate(u); len(errs) > 0 {
-		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, errs.ToAggregate().Error()
+		cond.Reason, cond.Message = v1alpha1.ReasonInvalid, message.Detailed(errs.ToAggregate().Error(), lint)
 
 		return cond
 	}
@@ -247,7 +250,8 @@ func windowReadiness(
 	}
 
 	if lacks != "" {
-		cond.Reason, cond.Message = v1alpha1.ReasonRightsMissing, "what it lets through may be held or refused: "+lacks
+		cond.Reason = v1alpha1.ReasonRightsMissing
+		cond.Message = message.Detailed("changes that it allows may be held or refused: "+lacks, right.Remedy)
 
 		return cond
 	}
@@ -265,6 +269,8 @@ func windowReadiness(
 			cond.Message += fmt.Sprintf("; status.typeChecking has %d more", n-1)
 		}
 	}
+
+	cond.Message = message.Detailed(cond.Message, lint)
 
 	return cond
 }

@@ -104,6 +104,20 @@ func (a *Access) Missing(ctx context.Context, needs []right.Need) []right.Missin
 // ErrMissing is the cause where a right is missing.
 var ErrMissing = errors.New("a right is missing")
 
+// MissingError says which right is missing.
+type MissingError struct {
+	// Text says which, and Command gives it.
+	Text, Command string
+}
+
+// Error implements error.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%v: %s; to give it the rights, run: %s", ErrMissing, e.Text, e.Command)
+}
+
+// Unwrap is [ErrMissing].
+func (e *MissingError) Unwrap() error { return ErrMissing }
+
 // Readable says which right to get, list and watch the objects of a kind is
 // missing, and what helps, if one is. It is no error that a kind is not served.
 func (a *Access) Readable(ctx context.Context, mapper meta.RESTMapper, gk schema.GroupKind) error {
@@ -143,7 +157,9 @@ func (a *Access) Explain(
 	a.forget()
 
 	if list := a.missing(ctx, mapper, gk, need); len(list) > 0 {
-		return fmt.Errorf("%w: %s", ErrMissing, right.Explain(list[0]))
+		text, command := right.Explain(list[0])
+
+		return &MissingError{Text: text, Command: command}
 	}
 
 	return err

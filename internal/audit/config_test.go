@@ -219,7 +219,7 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 	}
 
 	got := audit.Edited(fixture.Parse(t, "{apiVersion: v1, kind: X, metadata: {name: x, annotations: {kausality.io/held: \"["+strings.Join(changes, ", ")+"]\"}}}"))
-	if len(got) != 1 || !strings.HasSuffix(got[0].Message, "spec.e was stored by anna at 2026-03-04T00:00:00Z, and was 1; and 2 more") {
+	if len(got) != 1 || !strings.HasSuffix(got[0].Message, "spec.e was saved by anna at 2026-03-04T00:00:00Z, and was 1; and 2 more") {
 		t.Errorf("got %v", got)
 	}
 }

@@ -76,7 +76,7 @@ func openFor(rec *v1alpha1.GateRecord) string {
 	}
 
 	if who := gate.Initiators(rec.Allowances); len(who) > 0 {
-		return actions + ", asked for by " + strings.Join(who, " and ") + ","
+		return actions + ", requested by " + strings.Join(who, " and ") + ","
 	}
 
 	return actions

@@ -46,7 +46,7 @@ func textOf(h v1alpha1.HeldChange) string {
 
 	by := ""
 	if allowance.Author(h) != "" {
-		by = ", asked for by " + allowance.Author(h)
+		by = ", requested by " + allowance.Author(h)
 	}
 
 	switch h.Field {

@@ -33,7 +33,8 @@ func Edited(u *unstructured.Unstructured) []Finding {
 	first := allowance.StoredSince(edits[0])
 
 	for i, e := range edits {
-		texts[i] = fmt.Sprintf("%s %s, and was %s", e.Field, decision.StoredBy(allowance.Author(e), allowance.StoredSince(e)), lastAllowed(u, e))
+		by := decision.StoredBy(allowance.Author(e), allowance.StoredSince(e))
+		texts[i] = fmt.Sprintf("%s was %s, and was %s", e.Field, by, lastAllowed(u, e))
 
 		if allowance.StoredSince(e).Before(first) {
 			first = allowance.StoredSince(e)

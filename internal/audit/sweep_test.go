@@ -40,7 +40,7 @@ const (
     {"apiVersion":"rds.example.org/v1","kind":"Instance","name":"db-1"},"field":"spec.forProvider.size","from":"1","to":"2","missing":"nobody asked for it"}]}'}`
 	// held is the condition of an XR and its Claim.
 	held = `{type: Kausality, status: 'False', reason: Held, lastTransitionTime: '2026-03-05T10:00:00Z',
-    message: 'generation 3: 1 pending; 1 held: Instance db-1: spec.forProvider.size stays 1 (asked: 2): nobody asked for it'}`
+    message: 'generation 3: 1 pending; 1 held: size of Instance db-1 (1 → 2); nobody asked for it'}`
 )
 
 // managed is a managed resource with some annotations, and what else is in its metadata.
@@ -65,19 +65,19 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 			reason: "What somebody stored on a root who might not is said, with who it was and since when first.",
 			objects: []string{`{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, annotations: {kausality.io/held:
   '[{field: spec.size, from: small, cause: {type: Edit, user: anna, since: 2026-03-04T00:00:00Z}, stored: {}}, {field: spec.password, masked: true, cause: {type: Edit, user: hans, since: 2026-03-03T00:00:00Z}, stored: {}}]'}}}`},
-			want: []string{"stored-not-allowed high fail team-a Database team-a/db 2026-03-03: spec.size was stored by anna at 2026-03-04T00:00:00Z, and was small; " +
-				"spec.password was stored by hans at 2026-03-03T00:00:00Z, and was (masked)"},
+			want: []string{"stored-not-allowed high fail team-a Database team-a/db 2026-03-03: spec.size was saved by anna at 2026-03-04T00:00:00Z, and was small; " +
+				"spec.password was saved by hans at 2026-03-03T00:00:00Z, and was (masked)"},
 		},
 		"Held": {
 			reason:  "What the function holds is said once, of the XR and not of its Claim as well, to the Claim's namespace.",
 			objects: []string{with(claim, held), with(xr, held+listed)},
-			want: []string{"held low warn team-a XDatabase db-x 2026-03-05: Instance db-1: spec.forProvider.size stays 1 (asked: 2): " +
+			want: []string{"held low warn team-a XDatabase db-x 2026-03-05: size of Instance db-1 (1 → 2); " +
 				"nobody asked for it"},
 		},
 		"HeldOfClaim": {
 			reason:  "Who may not see XRs sees it on the Claim.",
 			objects: []string{with(claim, held)},
-			want: []string{"held low warn team-a Database team-a/db 2026-03-05: generation 3: 1 pending; 1 held: Instance db-1: spec.forProvider.size stays 1 (asked: 2): " +
+			want: []string{"held low warn team-a Database team-a/db 2026-03-05: generation 3: 1 pending; 1 held: size of Instance db-1 (1 → 2); " +
 				"nobody asked for it"},
 		},
 		"HeldForShort": {
@@ -87,7 +87,7 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"HeldForLong": {
 			reason: "What is held for more than a day weighs more.", objects: []string{with(xr, held+listed)},
 			opts: audit.Options{Now: noon().Add(48 * time.Hour), HeldLonger: 3 * time.Hour},
-			want: []string{"held medium fail team-a XDatabase db-x 2026-03-05: Instance db-1: spec.forProvider.size stays 1 (asked: 2): " +
+			want: []string{"held medium fail team-a XDatabase db-x 2026-03-05: size of Instance db-1 (1 → 2); " +
 				"nobody asked for it"},
 		},
 		"HeldByWebhook": {
@@ -95,22 +95,22 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 			objects: []string{`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, annotations: {kausality.io/held:
   '[{field: spec.replicas, from: "1", to: "2", cause: {type: Edit, user: anna}, missing: no policy lets her}]'}}}`},
 			opts: audit.Options{HeldLonger: time.Hour},
-			want: []string{"held low warn shop Deployment shop/web : spec.replicas stays 1 (asked: 2), asked for by anna: no policy lets her"},
+			want: []string{"held low warn shop Deployment shop/web : spec.replicas (1 → 2), requested by anna: no policy lets her"},
 		},
 		"Audit": {
 			reason: "What mode Audit only reported was made.",
 			objects: []string{with(xr, `{type: Kausality, status: 'False', reason: Held, lastTransitionTime: '2026-03-05T10:00:00Z',
-    message: 'generation 3: settled; 1 held: Instance db-1: (audit) spec.forProvider.size is changed from 1 to 2: nobody asked for it'},
+    message: 'generation 3: settled; 1 held: size of Instance db-1 (1 → 2); nobody asked for it'},
     {type: KausalityState, status: 'True', reason: Allowed, message: '{"v":1,"progress":{"phase":"Settled"},"passed":[{"ref":
     {"apiVersion":"rds.example.org/v1","kind":"Instance","name":"db-1"},"field":"spec.forProvider.size","from":"1","to":"2","missing":"nobody asked for it"}]}'}`)},
-			want: []string{"passed-not-allowed high fail team-a XDatabase db-x 2026-03-05: Instance db-1: (audit) spec.forProvider.size is " +
-				"changed from 1 to 2: nobody asked for it"},
+			want: []string{"passed-not-allowed high fail team-a XDatabase db-x 2026-03-05: size of Instance db-1 (1 → 2); " +
+				"nobody asked for it"},
 		},
 		"Open": {
 			reason: "A gate that is open is said, with who asked for it.",
 			objects: []string{xr, managed(`kausality.io/gate: '{v: 1, state: Open, actions: [Update], generation: 3, since: 2026-03-05T11:30:00Z,
   allowances: [{relation: External, mutations: [Update], generation: 2, initiator: hans, id: "2.0", source: {type: Policy}}]}'`, owner)},
-			want: []string{"gate-open low warn team-a Instance db-1 2026-03-05: its gate is open for Update, asked for by hans, since 2026-03-05T11:30:00Z"},
+			want: []string{"gate-open low warn team-a Instance db-1 2026-03-05: its gate is open for Update, requested by hans, since 2026-03-05T11:30:00Z"},
 		},
 		"OpenForShort": {
 			reason:  "Gates open and close all the time: what is open for a moment can be left out.",
@@ -133,7 +133,7 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 			reason: "Earlier versions recorded the value last allowed of a credential.",
 			objects: []string{`{apiVersion: example.org/v1, kind: Database, metadata: {name: db, namespace: team-a, annotations: {kausality.io/held:
   '[{field: spec.password, from: hunter2, cause: {type: Edit, user: hans, since: 2026-03-03T00:00:00Z}, stored: {}}]'}}, spec: {password: other}}`},
-			want: []string{"stored-not-allowed high fail team-a Database team-a/db 2026-03-03: spec.password was stored by hans at 2026-03-03T00:00:00Z, and was (masked)"},
+			want: []string{"stored-not-allowed high fail team-a Database team-a/db 2026-03-03: spec.password was saved by hans at 2026-03-03T00:00:00Z, and was (masked)"},
 		},
 		"Ungated": {
 			reason:  "What has no gate any more is said.",

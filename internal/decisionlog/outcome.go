@@ -77,7 +77,7 @@ func OutcomeOf(d *decision.Decision) Outcome {
 	for _, f := range d.Findings {
 		finding := Finding{Field: f.Change.Field, Verdict: f.Verdict, Rule: f.Rule, Policy: f.Policy, Initiator: f.Initiator()}
 		for _, l := range f.Lacks {
-			finding.Lacks = append(finding.Lacks, Lack{Policy: l.Policy, What: l.What, Text: l.Text})
+			finding.Lacks = append(finding.Lacks, Lack{Policy: l.Policy, What: l.What, Text: l.String()})
 		}
 
 		out.Findings = append(out.Findings, finding)

@@ -71,7 +71,7 @@ func TestNoParentIsLeft(t *testing.T) {
 		"refused": {
 			claim: edited, more: "-- policies.yaml --\nkind: Enforcement\nmetadata: {name: e}\nspec: {match: {resourceRules: [{apiGroups: ['*'], resources: ['*']}]}, validationActions: [Deny]}\n",
 			want: `t/xr.txtar:4: request.yaml: parentAfter: t/claim.txtar: nothing is stored there: DatabaseClaim "db": change not allowed: ` +
-				`spec.size: policy "claim": user "anna" may not initiate it (Group platform-team may)`,
+				`spec.size: policy "claim": only Group platform-team may, not anna`,
 		},
 		"unreadable": {claim: "A.\n-- request.yaml --\nbases: x\n", want: "t/xr.txtar:4: request.yaml: parentAfter: t/claim.txtar:3: request.yaml: bases: unknown field"},
 		"a gate":     {claim: "A.\n-- gate.yaml --\nbase: xr\n", want: "t/xr.txtar:4: request.yaml: parentAfter: t/claim.txtar: only a request leaves an object"},

@@ -70,7 +70,7 @@ allowed: false
 		texts string
 		want  string
 	}{
-		"as they are": {texts: `lacks: {spec.size: ['policy "claim": user "anna" may not initiate it (Group platform-team may)']}`},
+		"as they are": {texts: `lacks: {spec.size: ['policy "claim": only Group platform-team may, not anna']}`},
 		"others":      {texts: "warnings: ['no']", want: "texts.yaml: warnings[0]"},
 		"unknown":     {texts: "warning: no", want: "error"},
 	}

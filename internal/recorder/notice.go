@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
 // Name is that under which Kausality records events.
@@ -39,7 +41,7 @@ func (n Notice) Record(ctx context.Context, c client.Client, now time.Time) (boo
 	e := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Name: n.name(), Namespace: n.Regarding.Namespace},
 		EventTime:  metav1.NewMicroTime(now), ReportingController: Name, ReportingInstance: Name,
-		Type: corev1.EventTypeWarning, Reason: n.Reason, Action: n.Action, Note: cut(n.Note), Regarding: n.Regarding,
+		Type: corev1.EventTypeWarning, Reason: n.Reason, Action: n.Action, Note: message.Cut(n.Note, message.Most), Regarding: n.Regarding,
 	}
 
 	if e.Namespace == "" {

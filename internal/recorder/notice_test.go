@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
 // TestANoticeIsRecordedOnce by its reason and what it is about, whatever it says.
@@ -39,7 +41,7 @@ func TestANoticeIsRecordedOnce(t *testing.T) {
 		{"That is another object of the name.", Notice{Regarding: of("s", "2"), Reason: "Forgotten", Note: "x"}, true},
 		{"That is about something else beside.", Notice{Regarding: of("s", "1"), Related: of("t", "3"), Reason: "Forgotten", Note: "x"}, true},
 		{"That is another reason.", Notice{Regarding: of("s", "1"), Reason: "Orphaned", Note: "x"}, true},
-		{"A name may be long, and a note.", Notice{Regarding: of(long, "4"), Reason: "Forgotten", Note: strings.Repeat("x", 2*maxNote)}, true},
+		{"A name may be long, and a note.", Notice{Regarding: of(long, "4"), Reason: "Forgotten", Note: strings.Repeat("x", 2*message.Most)}, true},
 		{"Also where it is in no namespace.", Notice{Regarding: corev1.ObjectReference{Kind: "Store", Name: "s", UID: "5"}, Reason: "Forgotten", Note: "x"}, true},
 	} {
 		got, err := step.notice.Record(t.Context(), c, time.Now())
@@ -54,7 +56,7 @@ func TestANoticeIsRecordedOnce(t *testing.T) {
 	}
 
 	for _, e := range list.Items {
-		if problems := validation.IsDNS1123Subdomain(e.Name); len(problems) > 0 || len(e.Note) > maxNote || e.Namespace == "" {
+		if problems := validation.IsDNS1123Subdomain(e.Name); len(problems) > 0 || len(e.Note) > message.Most || e.Namespace == "" {
 			t.Errorf("event %q in namespace %q has a note of %d bytes: %v", e.Name, e.Namespace, len(e.Note), problems)
 		}
 	}

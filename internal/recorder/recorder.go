@@ -9,13 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
 const (
@@ -27,10 +28,6 @@ const (
 	eventBurst      = 30
 	// maxEvents is how many may wait.
 	maxEvents = 4096
-	// maxNote is how many bytes the API server takes in an event's note.
-	//
-	// Source: k8s.io/kubernetes pkg/apis/core/validation/events.go.
-	maxNote = 1024
 )
 
 // Recorder records events after what they are about: an API server that is busy with
@@ -89,7 +86,7 @@ func (*Recorder) NeedLeaderElection() bool { return false }
 func (r *Recorder) Eventf(regarding, related runtime.Object, typ, reason, action, note string, args ...any) {
 	e := record{
 		due: time.Now().Add(r.delay), regarding: r.reference(regarding), related: r.reference(related),
-		typ: typ, reason: reason, action: action, note: cut(fmt.Sprintf(note, args...)),
+		typ: typ, reason: reason, action: action, note: message.Cut(fmt.Sprintf(note, args...), message.Most),
 	}
 
 	select {
@@ -153,20 +150,4 @@ func (r *Recorder) rest() {
 
 func (r *Recorder) record(e record) {
 	r.EventRecorder.Eventf(e.regarding, e.related, e.typ, e.reason, e.action, "%s", e.note)
-}
-
-// cut cuts the text of an event so that the API server takes it.
-func cut(text string) string {
-	if len(text) <= maxNote {
-		return text
-	}
-
-	const mark = "…"
-
-	end := maxNote - len(mark)
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-
-	return text[:end] + mark
 }

@@ -6,11 +6,9 @@ package recorder
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -143,17 +141,5 @@ func TestEventsThatAreTooManyAreCounted(t *testing.T) {
 
 	if len(inner.got) != maxEvents {
 		t.Errorf("%d events are recorded, want %d", len(inner.got), maxEvents)
-	}
-}
-
-// TestANoteIsCutToWhatTheAPIServerTakes and not within a character.
-func TestANoteIsCutToWhatTheAPIServerTakes(t *testing.T) {
-	if got := cut("short"); got != "short" {
-		t.Errorf("a short note became %q", got)
-	}
-
-	long := cut(strings.Repeat("ä", 600))
-	if len(long) > maxNote || !utf8.ValidString(long) || !strings.HasSuffix(long, "ä…") {
-		t.Errorf("a long note has %d bytes: %q", len(long), long)
 	}
 }

@@ -231,7 +231,7 @@ func (d *desk) settled(b *testing.B, name string) {
 		}
 
 		c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
-		if !strings.HasPrefix(c.Message, given.SettledMessage(resource.Generation(u))) || strings.Contains(c.Message, " held: ") ||
+		if !strings.HasPrefix(c.Message, given.SettledMessage(resource.Generation(u))) || strings.Contains(c.Message, " held") ||
 			!given.Initialized(u) || resource.Annotation(u, v1alpha1.AnnotationHeld) != "" {
 			return fmt.Errorf("it says %q", c.Message)
 		}

@@ -7,10 +7,12 @@ import (
 	"flag"
 	"iter"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
@@ -74,6 +76,27 @@ func TestTheEngineDecidesAsTheCorpusSays(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", s.Reason, diff)
 			}
 		})
+	}
+}
+
+// TestWarningsAreShort in all scenarios.
+func TestWarningsAreShort(t *testing.T) {
+	t.Parallel()
+
+	warned := 0
+
+	for name, req := range requests(t) {
+		for _, w := range decision.Decide(req).Warnings {
+			if n := utf8.RuneCountInString(w); n > message.Most {
+				t.Errorf("%s: %d characters: %s", name, n, w)
+			}
+
+			warned++
+		}
+	}
+
+	if warned < fewest {
+		t.Errorf("there are %d warnings, want at least %d", warned, fewest)
 	}
 }
 

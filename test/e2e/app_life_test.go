@@ -152,7 +152,7 @@ func TestAFleetThatRunsIsTakenOverAsItIs(t *testing.T) { //nolint:tparallel // S
 			}
 
 			return each(func(i int, a app) error {
-				if err := scenario.Eventually(ctx, "held changes", a.says("settled; ", " held: ", "Deployment", "Service", "Object")); err != nil {
+				if err := scenario.Eventually(ctx, "held changes", a.says("settled, ", " held", "Deployment", "Service", "Object")); err != nil {
 					return err
 				}
 
@@ -233,7 +233,7 @@ func TestAFleetIsTakenOverWithWhatDiffersListed(t *testing.T) {
 
 	if err := scenario.Eventually(ctx, "what differs is told, and held where it would go out", all(
 		a.told("KausalityBaseline", "Deployment", "Service"),
-		a.says(" held: ", "spec.forProvider.manifest.data.version stays v1 (asked: v2)"),
+		a.says(" held", "spec.forProvider.manifest.data.version v1 → v2"),
 	)); err != nil {
 		t.Fatal(err, a.dump(ctx))
 	}
@@ -338,7 +338,7 @@ func TestARolloutOfWhatIsComposedIsUndone(t *testing.T) {
 
 		return nil
 	}
-	if err := scenario.Eventually(ctx, "an undone rollout", all(undo, undone, a.says(" held: Deployment"))); err != nil {
+	if err := scenario.Eventually(ctx, "an undone rollout", all(undo, undone, a.says(" held", " of Deployment"))); err != nil {
 		t.Fatal(err, a.dump(ctx))
 	}
 

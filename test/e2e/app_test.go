@@ -264,7 +264,7 @@ func (a app) edited(ctx context.Context) error {
 			return fmt.Errorf("edit of the %s: %w", part, err)
 		}
 
-		if err := scenario.Eventually(ctx, "an edit of the "+part+" that is still seen", a.says(" held: "+was.GetKind())); err != nil {
+		if err := scenario.Eventually(ctx, "an edit of the "+part+" that is still seen", a.says("held", " of "+was.GetKind())); err != nil {
 			return err
 		}
 
@@ -288,7 +288,7 @@ func (a app) edit(part string, was *unstructured.Unstructured, patch client.Patc
 		}
 
 		if edited != nil && cmp.Equal(content(u), content(edited)) {
-			return a.says(" held: " + u.GetKind())(ctx)
+			return a.says("held", " of "+u.GetKind())(ctx)
 		}
 
 		if err := a.takeBack(part, was)(ctx); err != nil {
@@ -388,7 +388,7 @@ func appSteps(a app, name string, composition appComposition) []scenario.Step {
 			}
 
 			return all(func(ctx context.Context) error {
-				return scenario.Eventually(ctx, "held changes", a.says("settled; ", " held: ", "Deployment", "Secret", "Service", "Object"))
+				return scenario.Eventually(ctx, "held changes", a.says("settled, ", " held", "Deployment", "Secret", "Service", "Object"))
 			}, func(ctx context.Context) error { return still(ctx, a.unchanged(was)) })(ctx)
 		}},
 		{Title: "Taken back it is no change", Run: func(ctx context.Context) error {

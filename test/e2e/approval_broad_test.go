@@ -119,7 +119,7 @@ func TestHoweverMuchIsHeldItIsHeld(t *testing.T) { //nolint:tparallel // Steps b
 				return err
 			}
 
-			return scenario.Eventually(ctx, "a list", all(c.says(fmt.Sprintf("%d held: ", broadFields)), c.counts(p, broadFields), c.haveSize("1", broadFields)))
+			return scenario.Eventually(ctx, "a list", all(c.says(fmt.Sprintf("%d changes held", broadFields)), c.counts(p, broadFields), c.haveSize("1", broadFields)))
 		}},
 		{Title: "What nobody sees is not approved with the rest", Run: func(ctx context.Context) error {
 			return scenario.Eventually(ctx, "a refusal", func(ctx context.Context) error {

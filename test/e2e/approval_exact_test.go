@@ -376,7 +376,7 @@ func TestAnApprovalCountsWhereTheStoreHasSettled(t *testing.T) { //nolint:tparal
 				generation = resource.Generation(xr)
 
 				c, _ := resource.ConditionOf(xr, v1alpha1.ConditionKausality)
-				if !strings.HasPrefix(c.Message, fixture.SettledMessage(generation)) || !strings.Contains(c.Message, "; 2 held: ") {
+				if !strings.HasPrefix(c.Message, fixture.SettledMessage(generation)) || !strings.Contains(c.Message, ", 2 changes held") {
 					return fmt.Errorf("at generation %d the condition says %q: %w", generation, c.Message, world.ErrOther)
 				}
 
@@ -402,7 +402,7 @@ func TestAnApprovalCountsWhereTheStoreHasSettled(t *testing.T) { //nolint:tparal
 				return fmt.Errorf("its generation is %d, and was %d: %w", got, generation, world.ErrOther)
 			}
 
-			return rests(ctx, "a store that has settled", all(outside.were("small v1", "small v2"), s.note("version", "v1"), s.says("settled; 1 held: ConfigMap ")))
+			return rests(ctx, "a store that has settled", all(outside.were("small v1", "small v2"), s.note("version", "v1"), s.says("settled, 1 change held", " of ConfigMap")))
 		}},
 	})
 }

@@ -123,10 +123,10 @@ func TestAnApprovalOfWhatIsHiddenIsForAnyValueOnce(t *testing.T) { //nolint:tpar
 		{Title: "Who would approve it is told that any value is meant, once", Run: func(ctx context.Context) error {
 			return scenario.Eventually(ctx, "a warning", func(ctx context.Context) error {
 				return warnedOf(ctx, t, berta.name, p.approving("exact-hidden-warned", digest), "the value of data.password of Secret",
-					"is hidden: whichever it is when it is made is approved, once")
+					"is hidden: any value is approved, once")
 			})
 		}},
-		{Title: "The value goes through that is asked for by then", Run: func(ctx context.Context) error {
+		{Title: "The value goes through that is requested by then", Run: func(ctx context.Context) error {
 			if err := plant(ctx, "third"); err != nil {
 				return err
 			}

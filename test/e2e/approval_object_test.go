@@ -178,7 +178,7 @@ func TestAnApprovalIsNotForAnotherObjectOfTheName(t *testing.T) { //nolint:tpara
 			}
 
 			if err := scenario.Eventually(ctx, "nothing", all(s.spent,
-				s.pending.decided("exact-object-old", note, v1alpha1.ApprovalStateSuperseded, "nothing asks for the change any more"),
+				s.pending.decided("exact-object-old", note, v1alpha1.ApprovalStateSuperseded, "the change is no longer desired"),
 				s.pending.lists(nil, held{kind: "Object", field: objectVersion, to: "v2"}, ofNote), func(ctx context.Context) error {
 					// The list may be that of before until the pipeline has run.
 					if restored, err = s.pending.digest(ctx, ofNote); err == nil && restored == note {
@@ -198,7 +198,7 @@ func TestAnApprovalIsNotForAnotherObjectOfTheName(t *testing.T) { //nolint:tpara
 			}
 
 			if err := scenario.Eventually(ctx, "nothing", s.pending.decided("exact-object-late", note, v1alpha1.ApprovalStateSuperseded,
-				"nothing that was held had this digest")); err != nil {
+				"no held change had this digest")); err != nil {
 				return err
 			}
 
@@ -258,7 +258,7 @@ func TestAnApprovalIsNotForAnotherObjectOfTheName(t *testing.T) { //nolint:tpara
 				return err
 			}
 
-			return still(ctx, all(s.shows("version", "v1", "data"), s.note("version", "v1"), s.carries(0), s.says("2 held: ")))
+			return still(ctx, all(s.shows("version", "v1", "data"), s.note("version", "v1"), s.carries(0), s.says("2 changes held")))
 		}},
 	})
 }

@@ -77,7 +77,7 @@ func TestWhoHasLostTheRightLetsNothingThrough(t *testing.T) { //nolint:tparallel
 
 			// The manager asks again every 15 seconds.
 			if err := scenario.Eventually(ctx, "no grant", all(s.carries(0), s.pending.decided("exact-right", object, v1alpha1.ApprovalStateNotAllowed,
-				`user "exact-right-berta" may not approve changes of Object`, "what gives it"))); err != nil {
+				`user "exact-right-berta" may not approve changes of Object`, "Bind a role"))); err != nil {
 				return err
 			}
 
@@ -89,7 +89,7 @@ func TestWhoHasLostTheRightLetsNothingThrough(t *testing.T) { //nolint:tparallel
 				return err
 			}
 
-			return still(ctx, all(outside.were("small v1"), s.says("2 held: "), s.carries(0)))
+			return still(ctx, all(outside.were("small v1"), s.says("2 changes held"), s.carries(0)))
 		}},
 		{Title: "Somebody else approves it, who has the right", Run: func(ctx context.Context) error {
 			if err := clara.approveExactly(ctx, s.pending, "exact-right-else", object); err != nil {
@@ -195,7 +195,7 @@ func TestAnApprovalExpiresBetweenTwoLevels(t *testing.T) { //nolint:tparallel //
 				p.decided("exact-expiry", object, v1alpha1.ApprovalStateGranted), p.decided("exact-expiry", note, v1alpha1.ApprovalStateGranted), below.carries(2)))
 		}},
 		{Title: "It expires, and says so", Run: func(ctx context.Context) error {
-			words := []string{"it was not used by ", "make a new ChangeApproval"}
+			words := []string{"not used by ", "create a new ChangeApproval"}
 
 			return scenario.Eventually(ctx, "the end of it", all(p.decided("exact-expiry", store, v1alpha1.ApprovalStateApplied),
 				p.decided("exact-expiry", object, v1alpha1.ApprovalStateExpired, words...), p.decided("exact-expiry", note, v1alpha1.ApprovalStateExpired, words...),
@@ -320,7 +320,7 @@ func TestAPolicyThatAsksForTwoPeopleGetsTwo(t *testing.T) { //nolint:tparallel /
 		{Title: "Who asks for it does not approve it", Run: func(ctx context.Context) error {
 			return scenario.Eventually(ctx, "a refusal", func(ctx context.Context) error {
 				err := people[hansName].Create(ctx, p.approving("people-own", digests...))
-				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "nobody approves changes of their own") {
+				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "requested the change and cannot approve it") {
 					return fmt.Errorf("%w: %w", err, world.ErrOther)
 				}
 
@@ -333,12 +333,12 @@ func TestAPolicyThatAsksForTwoPeopleGetsTwo(t *testing.T) { //nolint:tparallel /
 					return err
 				}
 
-				if err := scenario.Eventually(ctx, "a state", state(name, v1alpha1.ApprovalStateWaiting, "1 of 2 approvals: one more person has to approve it")); err != nil {
+				if err := scenario.Eventually(ctx, "a state", state(name, v1alpha1.ApprovalStateWaiting, "1 of 2 approvals: one more person must approve it")); err != nil {
 					return err
 				}
 			}
 
-			return still(ctx, all(outside.were("small v1"), c.carries(0), c.says("2 held: ")))
+			return still(ctx, all(outside.were("small v1"), c.carries(0), c.says("2 changes held")))
 		}},
 		{Title: "Nor is one who asks for something themselves since", Run: func(ctx context.Context) error {
 			salon, err := c.xr(ctx)
@@ -351,7 +351,7 @@ func TestAPolicyThatAsksForTwoPeopleGetsTwo(t *testing.T) { //nolint:tparallel /
 			}
 
 			if err := scenario.Eventually(ctx, "no approval", all(p.lists([]string{berta.name, hansName}, large...),
-				state("people-berta", v1alpha1.ApprovalStateNotAllowed, `user "exact-people-berta" has asked for what is held`))); err != nil {
+				state("people-berta", v1alpha1.ApprovalStateNotAllowed, `user "exact-people-berta" requested the change and cannot approve it`))); err != nil {
 				return err
 			}
 
@@ -363,7 +363,7 @@ func TestAPolicyThatAsksForTwoPeopleGetsTwo(t *testing.T) { //nolint:tparallel /
 				return err
 			}
 
-			return still(ctx, all(outside.were("small v1"), c.carries(0), c.says("2 held: ")))
+			return still(ctx, all(outside.were("small v1"), c.carries(0), c.says("2 changes held")))
 		}},
 		{Title: "Two others are", Run: func(ctx context.Context) error {
 			if err := dora.approveExactly(ctx, p, "people-dora", digests...); err != nil {

@@ -126,7 +126,7 @@ func TestModeAuditOnlyReports(t *testing.T) { //nolint:tparallel // Steps build 
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "held changes", c.says("(asked: v3)", "is not deleted")); err != nil {
+			if err := scenario.Eventually(ctx, "held changes", c.says("→ v3", "deletion of ")); err != nil {
 				return err
 			}
 

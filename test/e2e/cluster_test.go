@@ -295,9 +295,11 @@ func (c cluster) says(words ...string) check {
 
 		got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
 
+		told := world.Told(u)
+
 		for _, w := range words {
-			if !strings.Contains(got.Message, w) {
-				return fmt.Errorf("the condition says %q, not %q: %w", got.Message, w, world.ErrOther)
+			if !strings.Contains(told, w) {
+				return fmt.Errorf("the condition says %q, and %q, not %q: %w", got.Message, told, w, world.ErrOther)
 			}
 		}
 
@@ -314,7 +316,7 @@ func (c cluster) settled(ctx context.Context) error {
 	}
 
 	got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
-	if !strings.HasPrefix(got.Message, fixture.SettledMessage(resource.Generation(u))) || strings.Contains(got.Message, " held: ") {
+	if !strings.HasPrefix(got.Message, fixture.SettledMessage(resource.Generation(u))) || fixture.Holds(got.Message) {
 		return fmt.Errorf("at generation %d the condition says %q: %w", resource.Generation(u), got.Message, world.ErrOther)
 	}
 

@@ -75,7 +75,7 @@ func keptAs(u *unstructured.Unstructured, as *world.Warned, key, from string) er
 		return fmt.Errorf("%s is %q, want %q: %w", key, got, from, world.ErrOther)
 	}
 
-	if said := as.Take(); !mentions(said, fmt.Sprintf("%s stays %s (asked: %s)", dataField(key), cmp.Or(from, "(unset)"), hacked)) {
+	if said := as.Take(); !mentions(said, fmt.Sprintf("%s (%s → %s)", dataField(key), cmp.Or(from, "(unset)"), hacked)) {
 		return fmt.Errorf("warnings %q: %w", said, world.ErrOther)
 	}
 

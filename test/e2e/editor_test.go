@@ -249,7 +249,7 @@ func TestWhoHasCrossplanesRolesEditsAndDoesNotApprove(t *testing.T) { //nolint:t
 			// That he has not the right is remembered for a moment.
 			if err := scenario.Eventually(ctx, "a refusal of his own", func(ctx context.Context) error {
 				err := people[emil].decide(ctx, p.pendings, "own", v1alpha1.DecisionApprove, ofKind("Store"))
-				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "nobody approves changes of their own") {
+				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "requested the change and cannot approve it") {
 					return errors.Join(err, world.ErrOther)
 				}
 

@@ -56,7 +56,7 @@ func TestAnUnaskedChangeMeetsWhatItsEnforcementSays(t *testing.T) {
 				t.Fatalf("%s\nUnasked: %v", tc.reason, err)
 			}
 
-			why := []string{"spec.size", `Plan "plan" has no allowance for it`, `policy "lab-plans" gives one when Group platform-team changes spec.size`}
+			why := []string{"spec.size", `policy "lab-plans" allows it only when Group platform-team changes spec.size`}
 			if tc.refused && !mentions(err.Error(), why...) {
 				t.Errorf("%s\n%q does not say %q", tc.reason, err, why)
 			}
@@ -69,7 +69,7 @@ func TestAnUnaskedChangeMeetsWhatItsEnforcementSays(t *testing.T) {
 				t.Errorf("%s\nThe size is %q, want %q", tc.reason, got, tc.stored)
 			}
 
-			audited(t, l, task, tc.audited, map[string]string{"missing": `Plan "plan" has no allowance for it`})
+			audited(t, l, task, tc.audited, map[string]string{"missing": `policy "lab-plans" allows`})
 
 			if tc.events {
 				reason := "Kausality" + tc.audited

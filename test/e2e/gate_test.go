@@ -246,7 +246,7 @@ func TestAPolicySaysWhenItsGatesClose(t *testing.T) { //nolint:tparallel // Step
 			}
 
 			return scenario.Eventually(ctx, "a closed gate",
-				all(c.shows("size", "large", "data"), c.spent, c.heard("KausalityGateClosed", "applied; asked for by "+asked)))
+				all(c.shows("size", "large", "data"), c.spent, c.heard("KausalityGateClosed", "applied; requested by "+asked)))
 		}},
 		{Title: "A condition about a request is refused", Run: func(ctx context.Context) error {
 			u, err := c.as(admin)
@@ -302,7 +302,7 @@ func TestAPolicyHasGatesClosedThatAreOpenForTooLong(t *testing.T) { //nolint:tpa
 				return err
 			}
 
-			told := c.heard("KausalityGateOverdue", "asked for by hans@example.com (policy kiosk-impatient, metadata.annotations[ticket]=SHOP-large)")
+			told := c.heard("KausalityGateOverdue", "requested by hans@example.com (policy kiosk-impatient, metadata.annotations[ticket]=SHOP-large)")
 			if err := scenario.Eventually(ctx, "an event", told); err != nil {
 				return err
 			}

@@ -83,7 +83,7 @@ func TestWhatHasNoGateIsHeldOrTold(t *testing.T) { //nolint:tparallel // Steps b
 				return err
 			}
 
-			said := c.says("is not created: its gate is spec.managementPolicies, which v1alpha1 does not have: compose it in v1alpha2")
+			said := c.says("creation of ", "its gate is spec.managementPolicies, which v1alpha1 does not have: compose it in v1alpha2")
 			if err := scenario.Eventually(ctx, "word of it", said); err != nil {
 				return err
 			}

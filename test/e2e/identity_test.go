@@ -141,7 +141,7 @@ func TestAnotherExternalObjectIsAskedForAsSuch(t *testing.T) { //nolint:tparalle
 			}
 
 			if err := rests(ctx, "a red desk", all(c.outside("red"), c.noOutside("blue"),
-				c.says("it would leave ConfigMap default/hers-red (provider config ClusterProviderConfig/default) behind"))); err != nil {
+				c.says("it would orphan ConfigMap default/hers-red (provider config ClusterProviderConfig/default)"))); err != nil {
 				return err
 			}
 
@@ -154,7 +154,7 @@ func TestAnotherExternalObjectIsAskedForAsSuch(t *testing.T) { //nolint:tparalle
 			}
 
 			return rests(ctx, "a desk in its account", all(c.outside("red"), c.noOutside("blue"), c.config("default"),
-				c.says("spec.providerConfigRef.name stays default (asked: elsewhere)", "would leave ConfigMap default/hers-red")))
+				c.says("spec.providerConfigRef.name default → elsewhere", "would orphan ConfigMap default/hers-red")))
 		}},
 		{Title: "Another name by a policy that gives Create and Delete", Run: func(ctx context.Context) error {
 			text, err := os.ReadFile(filepath.Join("testdata", "desks.yaml"))
@@ -179,7 +179,7 @@ func TestAnotherExternalObjectIsAskedForAsSuch(t *testing.T) { //nolint:tparalle
 			}
 
 			return scenario.Eventually(ctx, "a green desk, and a record of the red one", all(c.outsideSize("green", "large"), c.outside("red"),
-				c.gateIs(v1alpha1.GateClosed), c.settled, c.leftBehind("red"), c.heard(string(v1alpha1.EventReasonExternalResourceOrphaned), "hers-red", "stays behind")))
+				c.gateIs(v1alpha1.GateClosed), c.settled, c.leftBehind("red"), c.heard(string(v1alpha1.EventReasonExternalResourceOrphaned), "hers-red", "is orphaned")))
 		}},
 		{Title: "The end of the desk", Run: func(ctx context.Context) error {
 			xr, err := c.xr(ctx)

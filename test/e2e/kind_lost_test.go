@@ -88,7 +88,7 @@ func (a *accident) stand(composition string) scenario.Step {
 func (a *accident) takenBack(composition string) []scenario.Step {
 	return []scenario.Step{
 		{Title: "What is gone is not made anew", Run: func(ctx context.Context) error {
-			return scenario.Eventually(ctx, "a held creation", all(a.says("is not created"), a.untouched))
+			return scenario.Eventually(ctx, "a held creation", all(a.says("creation of "), a.untouched))
 		}},
 		{Title: "It is taken back from the record", Run: func(ctx context.Context) error {
 			out, err := kausality(ctx, hans, "adopt", "object.kubernetes.m.crossplane.io/"+a.managed.GetName(), "-n", namespace)

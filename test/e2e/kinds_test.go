@@ -202,7 +202,7 @@ func TestWhatTheFunctionComposesIsGatedThoughNobodyNamesIt(t *testing.T) {
 			}
 
 			forged := world.Merge(`{"metadata": {"annotations": {"kausality.io/allowances": "- {relation: External, mutations: [Update], generation: 9}"}}}`)
-			if err := c.Patch(ctx, u, forged); !apierrors.IsForbidden(err) || !mentions(err.Error(), "only Kausality writes the annotation") {
+			if err := c.Patch(ctx, u, forged); !apierrors.IsForbidden(err) || !mentions(err.Error(), "only Kausality writes annotation") {
 				return fmt.Errorf("forging an allowance: %w", errors.Join(err, world.ErrOther))
 			}
 

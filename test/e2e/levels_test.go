@@ -95,7 +95,7 @@ func TestAChangePassesTwoLevelsOfCompositeResources(t *testing.T) { //nolint:tpa
 			}
 
 			if err := scenario.Eventually(ctx, "a held change",
-				c.says("1 held: Store south-store: spec.size stays large (asked: huge): ")); err != nil {
+				c.says("1 change held: spec.size of Store south-store (large → huge)")); err != nil {
 				return err
 			}
 

@@ -108,7 +108,7 @@ func TestAnExternalObjectIsMadeAnewUnderDeleteAndCreateAlone(t *testing.T) { //n
 			}
 
 			if err := scenario.Eventually(ctx, "a vault made anew", all(v.has("engine", "new"), v.has("tier", "one"), v.has("size", "small"),
-				v.gated(v1alpha1.GateClosed, split(setClosed)...), v.says("settled; 1 held: "), v.spent)); err != nil {
+				v.gated(v1alpha1.GateClosed, split(setClosed)...), v.says("settled, 1 change held"), v.spent)); err != nil {
 				return err
 			}
 

@@ -126,7 +126,7 @@ func TestANamespaceThatNobodyMayDeleteWaits(t *testing.T) { //nolint:tparallel /
 	t.Parallel()
 
 	n := newTenant(t, "waiting")
-	reason := `Store "waiting" stays until somebody who may delete it does so`
+	reason := `without permission to delete Store "waiting"`
 
 	n.play(t, []scenario.Step{
 		n.made(),

@@ -133,7 +133,7 @@ func TestADeletionPolicyThatIsHeldKeepsTheExternalObject(t *testing.T) {
 						return err
 					}
 
-					return scenario.Eventually(ctx, "a hold", v.says("spec.deletionPolicy stays "+policies[0]+" (asked: "+policies[1]))
+					return scenario.Eventually(ctx, "a hold", v.says("spec.deletionPolicy "+policies[0]+" → "+policies[1]))
 				}},
 				{Title: "The external object stays", Run: func(ctx context.Context) error {
 					var err error

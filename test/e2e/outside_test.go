@@ -174,7 +174,7 @@ func TestWhatSomebodyChangesOutsideGoesWithNoOtherChange(t *testing.T) { //nolin
 			}
 
 			return scenario.Eventually(ctx, "word of it", all(data("red", "small"), c.gateIs(v1alpha1.GateClosed),
-				c.heard(string(v1alpha1.EventReasonGateClosed), "spec.forProvider.manifest.data.size is still shown by the external object")))
+				c.heard(string(v1alpha1.EventReasonGateClosed), "the external object still shows spec.forProvider.manifest.data.size")))
 		}},
 	})
 }
@@ -191,7 +191,7 @@ func TestWhatIsGoneOutsideIsMadeByNoUpdate(t *testing.T) { //nolint:tparallel //
 	c := newCluster(t, "Bag", "lost")
 	p := pendingsOf(t, "shop.example.org/v1", "Bag", namespace, c.name)
 	berta := approverNamed(t, "lost-berta", [3]string{v1alpha1.VerbApprove, "kubernetes.m.crossplane.io", "objects"})
-	lost := held{kind: "Object", field: "spec.forProvider", to: "(made again)", cause: v1alpha1.CauseDrift, parent: "Object"}
+	lost := held{kind: "Object", field: "spec.forProvider", to: "(recreated)", cause: v1alpha1.CauseDrift, parent: "Object"}
 
 	vanishes := func(ctx context.Context) error {
 		u, err := c.configMap(ctx, c.name+"-data")

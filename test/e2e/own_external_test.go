@@ -73,8 +73,8 @@ func TestEachChangeLeavesUnderItsOwnExternal(t *testing.T) { //nolint:tparallel 
 	t.Parallel()
 
 	const (
-		keeps   = "spec.forProvider.manifest.data.size stays small (asked: large)"
-		without = "without External Update, so that its gate does not open for it"
+		keeps   = "spec.forProvider.manifest.data.size small → large"
+		without = "not External Update, which opens its gate"
 	)
 
 	c := newCluster(t, "Shed", "size-first")

@@ -81,7 +81,7 @@ func TestParametersSayWhatMayBeChanged(t *testing.T) {
 
 	p.eventually(t, v1alpha1.ConditionParametersReadable, metav1.ConditionTrue, v1alpha1.ReasonReadable, "")
 	p.eventually(t, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonInForce, "")
-	p.may(t, warned, false, `there is no Limit "lab-limited/default", which its paramRef asks for`)
+	p.may(t, warned, false, `there is no Limit "lab-limited/default", named by its paramRef`)
 
 	// 3. It is there, changes, and is deleted.
 	limit := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"costs": []any{"low"}}}}
@@ -307,6 +307,10 @@ func (p parameterized) may(t *testing.T, as *world.Warned, may bool, says string
 		}
 
 		text := as.Take()
+		if logged, err := auditOf(plan.GetNamespace(), plan.GetName()); err == nil { // It has the whole reason.
+			text += "\n" + logged["missing"]
+		}
+
 		if got := resource.Annotation(plan, v1alpha1.AnnotationAllowances); (got != "") != may || !mentions(text, says) {
 			return fmt.Errorf("allowances %q, and said %q: %w", got, text, world.ErrOther)
 		}

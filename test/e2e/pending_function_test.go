@@ -211,7 +211,7 @@ func TestWhatAnotherReleaseOfAFunctionAsksForIsListed(t *testing.T) { //nolint:t
 			}
 
 			return scenario.Eventually(ctx, "two lists", both(func(c cluster, p pendings) check {
-				return all(c.says("1 held: "), c.sails(functionTemplates, "small"),
+				return all(c.says("1 change held"), c.sails(functionTemplates, "small"),
 					p.lists(nil, asks(c)), p.updated("function-rigging-2"))
 			}))
 		}},
@@ -233,7 +233,7 @@ func TestWhatAnotherReleaseOfAFunctionAsksForIsListed(t *testing.T) { //nolint:t
 			}
 
 			return scenario.Eventually(ctx, "two lists", both(func(c cluster, p pendings) check {
-				return all(c.sails(functionTemplates, "large"), c.says(": settled", "1 held: "),
+				return all(c.sails(functionTemplates, "large"), c.says(": settled", "1 change held"),
 					p.lists(nil, asks(c)), p.updated("function-rigging-2"))
 			}))
 		}},

@@ -215,7 +215,7 @@ func TestWhatIsHeldOfAnXRIsListedForIt(t *testing.T) { //nolint:tparallel // Ste
 				return err
 			}
 
-			if err := p.listsSoon(ctx, c.says("2 held: "), p.lists([]string{annaName}, byAnna...)); err != nil {
+			if err := p.listsSoon(ctx, c.says("2 changes held"), p.lists([]string{annaName}, byAnna...)); err != nil {
 				return err
 			}
 
@@ -248,7 +248,7 @@ func TestWhatIsHeldOfAnXRIsListedForIt(t *testing.T) { //nolint:tparallel // Ste
 				return err
 			}
 
-			if err := p.listsSoon(ctx, c.says("2 held: "), p.lists(nil, byComposition...)); err != nil {
+			if err := p.listsSoon(ctx, c.says("2 changes held"), p.lists(nil, byComposition...)); err != nil {
 				return err
 			}
 
@@ -297,7 +297,7 @@ func TestWhatIsHeldOfAnXRIsListedForIt(t *testing.T) { //nolint:tparallel // Ste
 				return err
 			}
 
-			return p.listsSoon(ctx, c.says("2 held: "), p.lists(nil,
+			return p.listsSoon(ctx, c.says("2 changes held"), p.lists(nil,
 				held{kind: "Object", part: "queue", field: v1alpha1.MutationCreate, parent: "Store", cause: v1alpha1.CauseComposition, created: true},
 				held{kind: "Object", part: "data", field: v1alpha1.MutationDelete, parent: "Store", cause: v1alpha1.CauseComposition, destroys: true}))
 		}},
@@ -393,7 +393,7 @@ func TestWhatIsHeldBelowANestedXRIsListedForTheOuterOne(t *testing.T) {
 	object := held{kind: "Object", field: "spec.forProvider.manifest.data.version", to: "v2", parent: "Store", cause: v1alpha1.CauseComposition}
 	note := held{kind: "ConfigMap", field: "data.version", to: "v2", parent: "Store", cause: v1alpha1.CauseComposition}
 
-	if err := p.listsSoon(ctx, below.says("2 held: "), p.lists(nil, object, note)); err != nil {
+	if err := p.listsSoon(ctx, below.says("2 changes held"), p.lists(nil, object, note)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -402,7 +402,7 @@ func TestWhatIsHeldBelowANestedXRIsListedForTheOuterOne(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := p.listsSoon(ctx, c.says("1 held: "), p.lists([]string{annaName}, object, note,
+	if err := p.listsSoon(ctx, c.says("1 change held"), p.lists([]string{annaName}, object, note,
 		held{kind: "Store", field: "spec.size", to: "huge", parent: "Arcade", cause: v1alpha1.CauseEdit, user: annaName})); err != nil {
 		t.Fatal(err)
 	}
@@ -523,7 +523,7 @@ func TestWhatIsListedOutlivesTheManager(t *testing.T) {
 				return err
 			}
 
-			return p.listsSoon(ctx, c.says("2 held: "), p.lists(nil, listed...))
+			return p.listsSoon(ctx, c.says("2 changes held"), p.lists(nil, listed...))
 		}},
 		{Title: "A restart changes nothing of it", Run: func(ctx context.Context) error {
 			before, err := p.get(ctx)

@@ -154,7 +154,7 @@ func TestCrossplaneMayChooseWhatAParameterLists(t *testing.T) { //nolint:tparall
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a held version", g.says("held: Dial left-")); err != nil {
+			if err := scenario.Eventually(ctx, "a held version", g.says("held", " of Dial left-")); err != nil {
 				return err
 			}
 
@@ -180,7 +180,7 @@ func TestCrossplaneMayChooseWhatAParameterLists(t *testing.T) { //nolint:tparall
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a held version", g.says("held: Dial left-")); err != nil {
+			if err := scenario.Eventually(ctx, "a held version", g.says("held", " of Dial left-")); err != nil {
 				return err
 			}
 
@@ -199,7 +199,7 @@ func TestCrossplaneMayChooseWhatAParameterLists(t *testing.T) { //nolint:tparall
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a held version", g.says("held: Dial left-")); err != nil {
+			if err := scenario.Eventually(ctx, "a held version", g.says("held", " of Dial left-")); err != nil {
 				return err
 			}
 
@@ -229,7 +229,7 @@ func TestCrossplaneMayChooseWhatAParameterLists(t *testing.T) { //nolint:tparall
 				return err
 			}
 
-			return errors.Join(scenario.Eventually(ctx, "a held version", g.says("held: Dial left-")),
+			return errors.Join(scenario.Eventually(ctx, "a held version", g.says("held", " of Dial left-")),
 				g.resize(ctx, "large", "v3"), other.resize(ctx, "large", "v3"))
 		}},
 	})

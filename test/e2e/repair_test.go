@@ -269,7 +269,7 @@ func (a app) fought(ctx context.Context) error {
 		return err
 	}
 
-	waits := a.says("1 held: Deployment", "it was repaired (1 of 4) since", "and changed back, so the next repair is at")
+	waits := a.says("1 change held", " of Deployment", "next repair at", "repaired 1 of 4 times since")
 	overwritten, began := 0, -1
 
 	for i := range atMost {

@@ -171,7 +171,7 @@ func TestReportsTellWhatWaitsUntilItDoesNot(t *testing.T) { //nolint:tparallel /
 				return err
 			}
 
-			return scenario.Eventually(ctx, "a held size", all(r.edited("anna@example.com"), r.says("stays small (asked: huge)"), r.unreported))
+			return scenario.Eventually(ctx, "a held size", all(r.edited("anna@example.com"), r.says("small → huge"), r.unreported))
 		}},
 		{Title: "Once OpenReports is installed it is reported", Run: func(ctx context.Context) error {
 			if err := r.install(ctx); err != nil {
@@ -197,7 +197,7 @@ func TestReportsTellWhatWaitsUntilItDoesNot(t *testing.T) { //nolint:tparallel /
 				return err
 			}
 
-			return scenario.Eventually(ctx, "a held size", all(r.says("stays large (asked: small)"), r.unreported))
+			return scenario.Eventually(ctx, "a held size", all(r.says("large → small"), r.unreported))
 		}},
 	})
 }

@@ -145,8 +145,8 @@ func TestARefusedRolloutIsApprovedOnce(t *testing.T) { //nolint:tparallel // Ste
 			return nil
 		}},
 		{Title: "Nothing else follows from it", Run: all(
-			d.refuses(controller, `{"spec":{"replicas":9}}`, "spec.replicas", `Deployment "web"`),
-			d.refuses(controller, `{"spec":{"minReadySeconds":9}}`, "spec.minReadySeconds", `Deployment "web"`),
+			d.refuses(controller, `{"spec":{"replicas":9}}`, "spec.replicas", `policy "rollout-`),
+			d.refuses(controller, `{"spec":{"minReadySeconds":9}}`, "spec.minReadySeconds", "add an AllowancePolicy"),
 		)},
 		{Title: "The next edit waits again, and goes when it is taken back", Run: func(ctx context.Context) (err error) {
 			if seen, err = d.sizes(ctx); err != nil {
@@ -165,7 +165,7 @@ func TestARefusedRolloutIsApprovedOnce(t *testing.T) { //nolint:tparallel // Ste
 				return err
 			}
 
-			return scenario.Eventually(ctx, "nothing that is held", all(p.lists(nil), p.refused("", ""), d.rolledOut("v3", replicas)))
+			return scenario.Eventually(ctx, "no held change", all(p.lists(nil), p.refused("", ""), d.rolledOut("v3", replicas)))
 		}},
 		{Title: "The namespace ends with what is left in it", Run: d.endNamespace},
 	})

@@ -105,7 +105,7 @@ func (d deployment) scaleByOthers(ctx context.Context) error {
 	}
 
 	err = errors.Join(
-		says(out, "Warning", fieldReplicas, "nothing may follow", `policy "rollout-scale"`, "anna@example.com"),
+		says(out, "Warning", fieldReplicas, "will not be applied", `policy "rollout-scale"`, "anna@example.com"),
 		still(ctx, all(d.unmoved(was), d.stored(func(u *appsv1.Deployment) bool { return *u.Spec.Replicas == 2 }))),
 	)
 
@@ -142,7 +142,7 @@ func (d deployment) editByOthers(ctx context.Context) error {
 	}
 
 	err = errors.Join(
-		says(out, "Warning", fieldImage, "nothing may follow", `policy "rollout-template"`, "anna@example.com"),
+		says(out, "Warning", fieldImage, "will not be applied", `policy "rollout-template"`, "anna@example.com"),
 		still(ctx, all(d.unmoved(was), d.stored(func(u *appsv1.Deployment) bool {
 			return u.Spec.Template.Spec.Containers[0].Image == image("bad")
 		}))),

@@ -39,8 +39,8 @@ func TestARolloutGoesToItsEndAndNothingElseHappens(t *testing.T) { //nolint:tpar
 		{Title: "A Deployment is built up", Run: func(ctx context.Context) error { return d.buildUp(ctx, 10) }},
 		{Title: "A change of the image is rolled out, with a pause half-way", Run: d.rollOut},
 		{Title: "What was allowed is used up then", Run: all(
-			d.refuses(controller, `{"spec":{"replicas":9}}`, "spec.replicas", `Deployment "web"`, `policy "rollout-`),
-			d.refuses(controller, `{"spec":{"minReadySeconds":9}}`, "spec.minReadySeconds", `Deployment "web"`, "add an AllowancePolicy"),
+			d.refuses(controller, `{"spec":{"replicas":9}}`, "spec.replicas", `policy "rollout-`),
+			d.refuses(controller, `{"spec":{"minReadySeconds":9}}`, "spec.minReadySeconds", "add an AllowancePolicy"),
 		)},
 		{Title: "A Pod that is not ready frees nothing", Run: d.stumble(controller)},
 		{Title: "Who may scale does, by kubectl scale and as the HPA does", Run: d.scale(impersonate(t, podAutoscaler))},
@@ -221,7 +221,7 @@ func (d deployment) stumble(controller client.Client) check {
 			return err
 		}
 
-		refused := d.refuses(controller, `{"spec":{"replicas":9}}`, "spec.replicas", `Deployment "web"`)(ctx)
+		refused := d.refuses(controller, `{"spec":{"replicas":9}}`, "spec.replicas", `policy "rollout-`)(ctx)
 
 		d.node.Allow(world.AllPods)
 

@@ -74,7 +74,7 @@ func TestACredentialIsReportedNowhere(t *testing.T) { //nolint:tparallel // Step
 				return err
 			}
 
-			return scenario.Eventually(ctx, "a held Secret", a.says("1 held: Secret ", "data.password stays (masked) (asked: (masked))"))
+			return scenario.Eventually(ctx, "a held Secret", a.says("1 change held", " of Secret", "data.password (masked) → (masked)"))
 		}},
 		{Title: "It is edited by hand under an Enforcement that warns", Run: func(ctx context.Context) error {
 			if err := a.enforced(ctx, "Warn"); err != nil {

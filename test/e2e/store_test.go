@@ -158,8 +158,8 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) { //nolint:tparalle
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "four held changes", c.says("settled; 4 held: ",
-				"spec.forProvider.manifest.data.version stays v1 (asked: v2)", "data.version stays v1 (asked: v2)")); err != nil {
+			if err := scenario.Eventually(ctx, "four held changes", c.says("settled, 4 changes held",
+				"spec.forProvider.manifest.data.version v1 → v2", "data.version v1 → v2")); err != nil {
 				return err
 			}
 
@@ -178,7 +178,7 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) { //nolint:tparalle
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a held deletion", c.says("1 held: Object corner-", "is not deleted: ")); err != nil {
+			if err := scenario.Eventually(ctx, "a held deletion", c.says("1 change held", "deletion of Object corner-")); err != nil {
 				return err
 			}
 
@@ -189,7 +189,7 @@ func TestANamespacedCompositeResourceOfSeveral(t *testing.T) { //nolint:tparalle
 			// What stays beside it is no longer composed: its size is nobody's.
 			return scenario.Eventually(ctx, "a tiny store but for the one to delete", all(
 				c.shows("size", "tiny", cache, data), c.shows("size", "large", queue), c.note("size", "tiny"),
-				c.says("settled; 1 held: Object corner-", "is not deleted: ")))
+				c.says("settled, 1 change held", "deletion of Object corner-")))
 		}},
 		{Title: "An allowed deletion opens the gate for it, and deletes the external object", Run: func(ctx context.Context) error {
 			if err := c.apply(ctx, admin, storeWindow("store-deletion", "delete", "Delete")); err != nil {

@@ -53,6 +53,10 @@ func TestAClusterScopedKindHoldsParameters(t *testing.T) {
 			}
 
 			text := as.Take()
+			if logged, err := auditOf(plan.GetNamespace(), plan.GetName()); err == nil { // It has the whole reason.
+				text += "\n" + logged["missing"]
+			}
+
 			if got := resource.Annotation(plan, v1alpha1.AnnotationAllowances); (got != "") != may || !mentions(text, says) {
 				return fmt.Errorf("allowances %q, and said %q: %w", got, text, world.ErrOther)
 			}

@@ -75,7 +75,7 @@ func TestAKindWithoutManagementPoliciesIsHeldWithoutAGate(t *testing.T) { //noli
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a held change", c.says("settled; 1 held: Widget bear-")); err != nil {
+			if err := scenario.Eventually(ctx, "a held change", c.says("settled, 1 change held", " of Widget bear-")); err != nil {
 				return err
 			}
 

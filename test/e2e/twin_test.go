@@ -246,7 +246,7 @@ func TestWhatIsOnlyObservedIsNotDeleted(t *testing.T) { //nolint:tparallel // St
 				return err
 			}
 
-			return scenario.Eventually(ctx, "that it is held", all(c.says(`spec.managementPolicies stays ["Observe"]`),
+			return scenario.Eventually(ctx, "that it is held", all(c.says(`spec.managementPolicies ["Observe"]`),
 				pending.lists([]string{hansName}, held{kind: "Object", field: "spec.managementPolicies"})))
 		}},
 		{Title: "It is deleted", Run: func(ctx context.Context) error {

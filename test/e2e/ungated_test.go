@@ -123,7 +123,7 @@ func TestAProviderWithoutManagementPoliciesIsLetBeAndReported(t *testing.T) { //
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "a held change", c.says("settled; 1 held: NopResource back-")); err != nil {
+			if err := scenario.Eventually(ctx, "a held change", c.says("settled, 1 change held", " of NopResource back-")); err != nil {
 				return err
 			}
 

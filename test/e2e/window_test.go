@@ -220,7 +220,7 @@ func TestACompositionUpdateUnderAWindowTouchesWhatItSelects(t *testing.T) { //no
 
 			if err := scenario.Eventually(ctx, "a new version of two", all(
 				c.shows("version", "v2", cache, data), c.path(cache, field, "UpgradeAllowance/gold-once: Object"),
-				c.path(data, field, "UpgradeAllowance/gold-once: Object"), c.says("settled; 2 held: ", "data.version stays v1 (asked: v2)"),
+				c.path(data, field, "UpgradeAllowance/gold-once: Object"), c.says("settled, 2 changes held", "data.version v1 → v2"),
 				once.used(2), once.events("Started"))); err != nil {
 				return err
 			}
@@ -232,7 +232,7 @@ func TestACompositionUpdateUnderAWindowTouchesWhatItSelects(t *testing.T) { //no
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "four held changes", c.says("settled; 4 held: ", "(asked: v3)")); err != nil {
+			if err := scenario.Eventually(ctx, "four held changes", c.says("settled, 4 changes held", "→ v3")); err != nil {
 				return err
 			}
 
@@ -261,7 +261,7 @@ func TestACompositionUpdateUnderAWindowTouchesWhatItSelects(t *testing.T) { //no
 				return err
 			}
 
-			if err := scenario.Eventually(ctx, "four held changes", c.says("settled; 4 held: ", "(asked: v4)")); err != nil {
+			if err := scenario.Eventually(ctx, "four held changes", c.says("settled, 4 changes held", "→ v4")); err != nil {
 				return err
 			}
 

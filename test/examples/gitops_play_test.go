@@ -143,8 +143,8 @@ func (s *storeFromGit) isNotApprovedByTheSame(t *testing.T) {
 
 	both := s.tool.both(t, s.shown)
 	both.commit(t, s.approval(t, "own", pch.Status.Digest))
-	s.eventually(t, "what the tool says", both.says(syncFailed, "nobody approves changes of their own",
-		"with GitOps, the change and its approval have to come from different identities"), s.gone("own"))
+	s.eventually(t, "what the tool says", both.says(syncFailed, "requested the change and cannot approve it",
+		"with GitOps, change and approval need different identities"), s.gone("own"))
 }
 
 // isWithdrawn takes an approval out of Git that was not used.
@@ -194,7 +194,7 @@ func (s *storeFromGit) isRefused(t *testing.T) {
 	t.Helper()
 
 	s.approvals.commit(t, s.approval(t, "1", s.first))
-	s.eventually(t, "what the tool says", s.approvals.says(syncFailed, "what is held has changed since it was looked at"), s.gone("1"))
+	s.eventually(t, "what the tool says", s.approvals.says(syncFailed, "other changes are held"), s.gone("1"))
 	s.approvals.commit(t)
 	s.eventually(t, "no approval", s.gone("4"), s.approvals.says(inSync))
 	s.rest(t)

@@ -214,7 +214,7 @@ func (d *database) quiet(ctx context.Context) error {
 		d.managed = ref.Name
 	}
 
-	if got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality); !strings.HasPrefix(got.Message, fixture.SettledMessage(u.GetGeneration())) || strings.Contains(got.Message, " held: ") ||
+	if got, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality); !strings.HasPrefix(got.Message, fixture.SettledMessage(u.GetGeneration())) || fixture.Holds(got.Message) ||
 		len(u.GetFinalizers()) < 2 {
 		return fmt.Errorf("finalizers %v, condition %+v: %w", u.GetFinalizers(), got, world.ErrOther)
 	}

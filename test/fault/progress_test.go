@@ -102,7 +102,7 @@ func (s *shed) settled(ctx context.Context, size string, holds bool) error {
 	data := resource.Map(object.Object, "spec", "forProvider", "manifest", "data")
 
 	if p.Phase != v1alpha1.PhaseSettled || p.Generation != xr.GetGeneration() || len(list) > 0 || !fixture.Initialized(xr) ||
-		strings.Contains(said.Message, " held: ") != holds || resource.String(note.Object, "data", "size") != size ||
+		fixture.Holds(said.Message) != holds || resource.String(note.Object, "data", "size") != size ||
 		data["size"] != size || data["engine"] != "postgres" {
 		return fmt.Errorf("%+v, %v, %q, %v, %v: %w", p, list, said.Message, data, note.Object["data"], world.ErrOther)
 	}

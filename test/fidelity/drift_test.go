@@ -8,12 +8,12 @@ package fidelity_test
 import (
 	"context"
 	"slices"
-	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // drift plays an edit by hand of what is wished: it is repaired as Crossplane alone would, or it is seen and stays, until putting
@@ -45,7 +45,7 @@ func (p *play) drift(ctx context.Context, e edit) (bool, error) {
 		p.counts["edits by hand that are repaired"]++
 
 		return true, p.rest(ctx, "after a repair: "+e.what)
-	case !strings.Contains(said(rsp), " held: "):
+	case !fixture.Holds(said(rsp)):
 		if put, err := p.predict(ctx, p.wish, edited); err == nil && !different(edited, put) {
 			p.counts["edits by hand that no apply puts back"]++
 
@@ -120,7 +120,7 @@ func (p *play) beside(ctx context.Context, e edit) (bool, error) {
 		return false, err
 	}
 
-	if diff := written(edited, after); strings.Contains(said(rsp), " held: ") || diff != "" {
+	if diff := written(edited, after); fixture.Holds(said(rsp)) || diff != "" {
 		return false, p.fault("an edit of what nobody wished is a change", "%s\nit says: %s\n-edited, +after:\n%s", e, said(rsp), diff)
 	}
 

@@ -130,7 +130,7 @@ func TestWhatIsHeldInPartIsValid(t *testing.T) {
 					t.Fatal(err, p.faults)
 				}
 
-				if held := strings.Contains(said(rsp), " held: "); held == tc.arrives {
+				if held := fixture.Holds(said(rsp)); held == tc.arrives {
 					t.Errorf("it says: %s", said(rsp))
 
 					break
@@ -270,7 +270,7 @@ func TestCrossplanesUpgradeOfManagedFieldsEnds(t *testing.T) {
 					t.Fatal(err)
 				}
 
-				if held := strings.Contains(said(rsp), " held: "); held != (image == "web:2") {
+				if held := fixture.Holds(said(rsp)); held != (image == "web:2") {
 					t.Errorf("it says: %s", said(rsp))
 				}
 

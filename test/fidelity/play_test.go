@@ -13,7 +13,6 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
-	"strings"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
@@ -311,7 +311,7 @@ func (p *play) rest(ctx context.Context, when string) error {
 		return err
 	}
 
-	if m := said(first); strings.Contains(m, " held: ") || !settled.MatchString(m) {
+	if m := said(first); fixture.Holds(m) || !settled.MatchString(m) {
 		stored, _ := p.c.observe(ctx)
 
 		return p.fault("an unchanged wish is a change "+when, "it says: %s\nwished:\n%s\nstored:\n%s", m, text(gated(p.wish)), text(gated(stored.Object)))
@@ -367,7 +367,7 @@ func (p *play) held(ctx context.Context, e edit) (bool, error) {
 		return false, err
 	}
 
-	told := strings.Contains(said(rsp), " held: ")
+	told := fixture.Holds(said(rsp))
 
 	switch {
 	case different(before, after):

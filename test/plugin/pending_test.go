@@ -190,7 +190,7 @@ func TestWhatIsHeldIsApprovedAndPutBackByCommands(t *testing.T) {
 	nothingPending(ctx, t, rack)
 
 	trace := kubectl(ctx, t, "", "kausality", "trace", composed, "-n", "default")
-	for _, want := range []string{"approved by\nanna@example.com", "ChangeApproval ", "because: OPS-1", "asked for by hans@example.com"} {
+	for _, want := range []string{"approved by\nanna@example.com", "ChangeApproval ", "because: OPS-1", "requested by hans@example.com"} {
 		if !strings.Contains(trace.Stdout, want) {
 			t.Errorf("no %q in %s", want, trace.Stdout)
 		}

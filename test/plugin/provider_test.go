@@ -33,7 +33,7 @@ func ungated(ctx context.Context, t *testing.T) {
 	succeeds(ctx, t, "", "wait", "--for=condition=Established", "--timeout="+patience.Limit.String(), "crd/yards.shop.example.org")
 	succeeds(ctx, t, "hans", "apply", "-f", "testdata/yard.yaml")
 
-	found(ctx, t, "warning", "policies", "what the provider does is not gated: the provider of NopResource.nop.crossplane.io does not support management policies")
+	found(ctx, t, "warning", "policies", "the provider's actions are not gated: the provider of NopResource.nop.crossplane.io does not support management policies")
 	diagnosed(ctx, t)
 }
 

@@ -79,7 +79,7 @@ func (m market) loads(t *testing.T) []load {
 			},
 			seen: func(ctx context.Context, stall string, n int) error {
 				return m.says(stall, func(_ *unstructured.Unstructured, message string) bool {
-					return strings.Contains(message, " 1 held: ") && strings.Contains(message, "asked: "+text("note", n)+")")
+					return strings.Contains(message, " 1 change held") && strings.Contains(message, "→ "+text("note", n)+")")
 				})(ctx)
 			},
 		},

@@ -168,7 +168,7 @@ func (m market) open(t *testing.T, own bool, names ...string) {
 // settled checks that a stall is, with nothing held.
 func (m market) settled(name string) func(context.Context) error {
 	return m.says(name, func(u *unstructured.Unstructured, message string) bool {
-		return strings.HasPrefix(message, fixture.SettledMessage(resource.Generation(u))) && !strings.Contains(message, " held: ")
+		return strings.HasPrefix(message, fixture.SettledMessage(resource.Generation(u))) && !fixture.Holds(message)
 	})
 }
 

@@ -306,7 +306,7 @@ func TestWhoMayApproveByKubectlMayApprove(t *testing.T) {
 			if err == nil {
 				admitted++
 			} else {
-				refusedBy(t, u.name, err, "kubectl auth can-i "+verb+" things.approval.example.org/"+e.Ref.Name+" --subresource=kausality -n approvals")
+				refusedBy(t, u.name, err, "--verb="+verb+" --resource=things.approval.example.org/kausality -n approvals")
 			}
 		}
 
@@ -319,7 +319,7 @@ func TestWhoMayApproveByKubectlMayApprove(t *testing.T) {
 
 	// What is asked for is approved by somebody else, and by nobody who is not named.
 	anna := as(t, userOf{name: "anna"})
-	refusedBy(t, "own change", anna.Create(t.Context(), deciding(digest(2)), client.DryRunAll), "nobody approves changes of their own", "with GitOps")
+	refusedBy(t, "own change", anna.Create(t.Context(), deciding(digest(2)), client.DryRunAll), "requested the change and cannot approve it", "with GitOps")
 
 	rejection := deciding(digest(2))
 	rejection.Spec.Decision = v1alpha1.DecisionReject

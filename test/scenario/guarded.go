@@ -173,7 +173,7 @@ func (s *Scenario) forge(ctx context.Context) error {
 	for _, u := range before {
 		name := strings.ToLower(u.GetKind()) + "." + u.GroupVersionKind().Group + "/" + u.GetName()
 
-		if err := s.refused(ctx, hans, []string{"only Kausality writes the annotation " + v1alpha1.AnnotationAllowances},
+		if err := s.refused(ctx, hans, []string{"only Kausality writes annotation " + v1alpha1.AnnotationAllowances},
 			"annotate", "--overwrite", name, forged); err != nil {
 			return err
 		}

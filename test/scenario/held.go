@@ -87,7 +87,7 @@ func (s *Scenario) claimSays(ctx context.Context, asked string) error {
 		return fmt.Errorf("the Claim's condition is %+v: %w", c, errOther)
 	}
 
-	return mentions(c.Message, s.xr, "spec.size stays large", "asked: "+asked, "database-claim-to-xr")
+	return mentions(c.Message, "spec.size of XDatabase "+s.xr, "(large → "+asked+")")
 }
 
 // large checks that nothing below the Claim has changed its size.
@@ -137,7 +137,9 @@ func (s *Scenario) besides(ctx context.Context) error {
 		return err
 	}
 
-	if err := s.claimSays(ctx, "small"); err != nil {
+	// While anything is in progress the condition names nothing.
+	says := func(ctx context.Context) error { return s.claimSays(ctx, "small") }
+	if err := Eventually(ctx, "the Claim's word about what is held", says); err != nil {
 		return err
 	}
 
@@ -145,7 +147,7 @@ func (s *Scenario) besides(ctx context.Context) error {
 		return err
 	}
 
-	s.narrator.Sayf("hans takes the change back, with the ticket in place, and nothing is held any more:")
+	s.narrator.Sayf("hans takes the change back, with the ticket in place, and nothing is held:")
 
 	if _, err := s.kubectl(ctx, hans, "patch", "databaseclaim", claimName, "--type=merge", "-p",
 		`{"metadata":{"annotations":{"jira":"`+ticket+`"}},"spec":{"size":"large"}}`); err != nil {

@@ -198,7 +198,7 @@ func (j *judge) traced(s statement, d deed, ticket string, again time.Time, was 
 		return "", fmt.Errorf("it was executed for the same ticket %q at %s: %w", ticket, again, world.ErrOther)
 	}
 
-	return fmt.Sprintf("%s of generation %d, ticket %q, asked for by %s", c.field, c.generation, c.ticket, c.initiator), nil
+	return fmt.Sprintf("%s of generation %d, ticket %q, requested by %s", c.field, c.generation, c.ticket, c.initiator), nil
 }
 
 // overtakes reports whether one ticket is of the same field as another, and from after

@@ -73,7 +73,7 @@ func TestATenantIsMadeAndChangedAsItWasAskedFor(t *testing.T) {
 	changed := x.mark(t)
 
 	world.Must(t, x.change(ctx, x.anna, "", map[string]any{"connections": int64(99)}))
-	world.Must(t, scenario.Eventually(ctx, "a held change", x.says("1 held: Database changes: spec.forProvider.connectionLimit stays 6 (asked: 99)")))
+	world.Must(t, scenario.Eventually(ctx, "a held change", x.says("1 change held: connectionLimit of Database changes (6 → 99)")))
 	world.Must(t, x.change(ctx, x.hans, "T-2", map[string]any{"query": "select 2 as two"}))
 	world.Must(t, scenario.Eventually(ctx, "an allowed one", all(x.closed(kindView), x.executes(changed, remade("changes", "select 2 as two")))))
 	world.Must(t, x.rests(ctx, all(x.outside("connections", "6"), x.executes(changed, remade("changes", "select 2 as two")))))
@@ -181,7 +181,7 @@ func TestADatabaseIsMadeAnewUnderADestructiveAllowanceAlone(t *testing.T) {
 
 	// 1. A ticket is not enough.
 	world.Must(t, x.change(ctx, x.hans, "T-1", map[string]any{"encoding": "LATIN1"}))
-	world.Must(t, scenario.Eventually(ctx, "a held change", x.says("1 held: Database anew: spec.forProvider.encoding stays UTF8 (asked: LATIN1)")))
+	world.Must(t, scenario.Eventually(ctx, "a held change", x.says("1 change held: encoding of Database anew (UTF8 → LATIN1)")))
 
 	if err := x.hans.Delete(ctx, x.object(managedKind(kindDatabase))); err == nil {
 		t.Error("the managed resource is deleted though nobody said that it may be destroyed")
