@@ -109,7 +109,7 @@ func TestABrokenEnforcementFailsAsItsFailurePolicySays(t *testing.T) {
 	if err := scenario.Eventually(ctx, "a refusal", func(context.Context) error {
 		err := change("broken-named")
 		if !apierrors.IsForbidden(err) ||
-			!strings.Contains(err.Error(), `Enforcement "broken-fail" does not compile at spec.matchConditions[1].expression, and its failurePolicy is Fail`) {
+			!strings.Contains(err.Error(), `Enforcement "broken-fail" with failurePolicy Fail does not compile at spec.matchConditions[1].expression`) {
 			return fmt.Errorf("%w: %w", err, world.ErrOther)
 		}
 
