@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
 // Remedy is the command that gives the manager what it lacks.
@@ -75,47 +78,95 @@ func (r Right) Wide() []Right {
 }
 
 // String says a lack in words: get, list and watch deployments.apps.
-func (l MissingRights) String() string {
-	var (
-		verbs []string
-		subs  []string
-	)
+func (l MissingRights) String() string { return said(grouped([]MissingRights{l}), 0) }
 
-	for _, r := range l.Missing {
-		if _, sub := r.Split(); sub != "" {
-			subs = append(subs, fmt.Sprintf("%s %s/%s", r.Verb, l.GroupResource, sub))
-		} else {
-			verbs = append(verbs, r.Verb)
+// Message says in at most so many characters what is missing, and what helps; empty where nothing is.
+func Message(list []MissingRights, most int) string {
+	const may = "the manager may not "
+
+	groups := grouped(list)
+
+	resources := 0
+	for _, g := range groups {
+		resources += len(g.resources)
+	}
+
+	text := ""
+
+	for left := range resources { // As many as fit.
+		if text = message.Then(may+said(groups, left), Remedy); utf8.RuneCountInString(text) <= most {
+			break
 		}
 	}
 
-	if len(verbs) > 0 {
-		subs = append([]string{and(verbs) + " " + l.GroupResource.String()}, subs...)
-	}
-
-	return and(subs)
+	return text
 }
 
-// maxSaid is how many resources a message names.
-const maxSaid = 5
+// group are resources of which the same is missing.
+type group struct {
+	verbs     string
+	resources []string
+}
 
-// Message says what is missing, and what helps; empty where nothing is.
-func Message(list []MissingRights) string {
-	if len(list) == 0 {
-		return ""
+// grouped are some lacks by what is missing, in their order.
+func grouped(list []MissingRights) []group {
+	var out []group
+
+	for _, l := range list {
+		var (
+			names []string
+			verbs = map[string][]string{}
+		)
+
+		for _, r := range l.Missing {
+			name := l.GroupResource.String()
+			if _, sub := r.Split(); sub != "" {
+				name += "/" + sub
+			}
+
+			if verbs[name] == nil {
+				names = append(names, name)
+			}
+
+			verbs[name] = append(verbs[name], r.Verb)
+		}
+
+		for _, name := range names {
+			do := and(verbs[name])
+
+			i := slices.IndexFunc(out, func(g group) bool { return g.verbs == do })
+			if i < 0 {
+				i, out = len(out), append(out, group{verbs: do})
+			}
+
+			out[i].resources = append(out[i].resources, name)
+		}
 	}
 
-	said := make([]string, 0, maxSaid)
-	for _, l := range list[:min(len(list), maxSaid)] {
-		said = append(said, l.String())
+	return out
+}
+
+// said names all resources of some groups but so many, and the number of these.
+func said(groups []group, left int) string {
+	parts, more := make([]string, 0, len(groups)), left
+
+	for _, g := range slices.Backward(groups) {
+		n := min(left, len(g.resources))
+		left -= n
+
+		if names := g.resources[:len(g.resources)-n]; len(names) > 0 {
+			parts = append(parts, g.verbs+" "+strings.Join(names, ", "))
+		}
 	}
 
-	what := strings.Join(said, "; ")
-	if more := len(list) - len(said); more > 0 {
-		what += fmt.Sprintf("; and the like of %d more", more)
+	slices.Reverse(parts)
+
+	out := strings.Join(parts, "; ")
+	if more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
 	}
 
-	return "the manager may not " + what + "; to give it the rights, run: " + Remedy
+	return out
 }
 
 // Explain says what is missing of one resource, and returns the command that gives it. One that is only read

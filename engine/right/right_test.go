@@ -5,14 +5,15 @@ package right
 
 import (
 	"slices"
-	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
 // served is what an API server serves.
@@ -158,7 +159,7 @@ func TestTheRolesGiveWhatIsMissing(t *testing.T) {
 
 		roles := Roles(Missing(some, nothing), served())
 		if left := Missing(some, granted(roles)); len(left) > 0 {
-			t.Fatalf("after the roles for %v: %s", some, Message(left))
+			t.Fatalf("after the roles for %v: %s", some, Message(left, message.Most))
 		}
 
 		for _, r := range roles {
@@ -200,33 +201,40 @@ func TestAMessageNamesRightsResourcesAndTheCommand(t *testing.T) {
 		"Nothing": {may: nothing},
 		"All": {
 			needs: []Need{Governed(Kind{Group: "apps", Resource: "deployments"}), Governed(Kind{Resource: "secrets"})}, may: nothing,
-			want: "the manager may not get, list, patch and watch deployments.apps and patch deployments.apps/status; " +
-				"get, list, patch and watch secrets; to give it the rights, run: " + Remedy,
+			want: "the manager may not get, list, patch and watch deployments.apps, secrets; patch deployments.apps/status. " + Remedy,
 		},
 		"One": {
 			needs: []Need{Governed(Kind{Group: "rds.example.org", Resource: "instances"})}, may: func(r Right) bool { return r.Verb != patch },
-			want: "the manager may not patch instances.rds.example.org; to give it the rights, run: " + Remedy,
+			want: "the manager may not patch instances.rds.example.org. " + Remedy,
 		},
 		"Conditions": {
 			needs: []Need{Governed(Kind{Group: "example.org", Resource: "databases", Crossplane: true, Conditions: true})},
 			may:   func(r Right) bool { return r.Resource == "databases" },
-			want:  "the manager may not patch databases.example.org/status; to give it the rights, run: " + Remedy,
+			want:  "the manager may not patch databases.example.org/status. " + Remedy,
 		},
 		"Many": {
 			needs: []Need{Read(gr("a.a")), Read(gr("b.a")), Read(gr("c.a")), Read(gr("d.a")), Read(gr("e.a")), Read(gr("f.a")), Read(gr("g.a"))},
 			may:   nothing,
-			want: "the manager may not get, list and watch a.a; get, list and watch b.a; get, list and watch c.a; get, list and watch d.a; " +
-				"get, list and watch e.a; and the like of 2 more; to give it the rights, run: " + Remedy,
+			want:  "the manager may not get, list and watch a.a, b.a, c.a, d.a, e.a, f.a, g.a. " + Remedy,
+		},
+		"More than fit": {
+			needs: []Need{
+				Read(gr("a.rds.example.org")), Governed(Kind{Group: "rds.example.org", Resource: "b"}), Read(gr("c.rds.example.org")),
+				Governed(Kind{Group: "rds.example.org", Resource: "instances"}), Governed(Kind{Group: "rds.example.org", Resource: "snapshots"}),
+			},
+			may: nothing,
+			want: "the manager may not get, list and watch a.rds.example.org, c.rds.example.org; " +
+				"get, list, patch and watch b.rds.example.org and 2 more. " + Remedy,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Message(Missing(tc.needs, tc.may))
+			got := Message(Missing(tc.needs, tc.may), message.Most)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("-want, +got:\n%s", diff)
 			}
 
-			if strings.Contains(got, "\n") {
-				t.Error("it has several lines")
+			if n := utf8.RuneCountInString(got); n > message.Most {
+				t.Errorf("%d characters", n)
 			}
 		})
 	}

@@ -77,7 +77,7 @@ func (c *Reconciler) report(ctx context.Context, p *plan) (reconcile.Result, err
 
 	c.Windows.SetReadiness(ctx, p.want.Windows, p.unknown, windows.Checks{
 		Lacks: func(u *v1alpha1.UpgradeAllowance) string {
-			return c.Rights.Message(right.OfWindow(u, kind.ForRights(p.listed)))
+			return c.Rights.Message(right.OfWindow(u, kind.ForRights(p.listed)), "its changes may be held or refused")
 		},
 		TypeChecking: c.Statuses.CheckWindow,
 	})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -14,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
@@ -52,7 +54,7 @@ func (r *Rights) Refresh(ctx context.Context, want admission.Config, served, wat
 	for _, l := range now {
 		if !right.Has(was, l.GroupResource) {
 			log.FromContext(ctx).Info("A right is missing for what is governed", "group", l.Group, "resource", l.Resource,
-				"problem", right.Message([]right.MissingRights{l}))
+				"problem", right.Message([]right.MissingRights{l}, message.Most))
 		}
 	}
 
@@ -106,12 +108,23 @@ func (r *Rights) Missing() bool {
 	return len(r.missing) > 0
 }
 
-// Message says what is missing of some needs, and what helps; empty for nothing.
-func (r *Rights) Message(needs []right.Need) string {
+// Message says what comes of the rights that are missing of some needs, which these are, and what helps; empty for nothing.
+func (r *Rights) Message(needs []right.Need, what string) string {
+	if r == nil {
+		return ""
+	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	return right.Message(right.Of(r.missing, needs))
+	list := right.Of(r.missing, needs)
+	if len(list) == 0 {
+		return ""
+	}
+
+	what += ": "
+
+	return what + right.Message(list, message.Most-utf8.RuneCountInString(what))
 }
 
 // Readable leaves out the kinds that may not be read.
@@ -122,13 +135,9 @@ func (r *Rights) Readable(ctx context.Context, kinds []kind.Served) []kind.Serve
 // Condition is the reason and message of a condition where rights are missing; false
 // where they are not.
 func (r *Rights) Condition(needs []right.Need, what string) (reason, message string, missing bool) {
-	if r == nil {
-		return "", "", false
-	}
+	said := r.Message(needs, what)
 
-	said := r.Message(needs)
-
-	return v1alpha1.ReasonRightsMissing, what + ": " + said, said != ""
+	return v1alpha1.ReasonRightsMissing, said, said != ""
 }
 
 // Describe implements prometheus.Collector.

@@ -108,7 +108,7 @@ func (s *Reporter) inForce(in *v1alpha1.Enforcement, served []kind.Served) metav
 	}
 
 	needs := right.OfEnforcement(in, kind.ForRights(served))
-	if reason, message, ok := s.Rights.Condition(needs, "what cannot be looked at is answered as its failurePolicy says"); ok {
+	if reason, message, ok := s.Rights.Condition(needs, "its failurePolicy answers for these kinds"); ok {
 		cond.Reason, cond.Message = reason, message
 
 		return cond

@@ -184,7 +184,7 @@ func (f *Parameters) find(ctx context.Context, gvk schema.GroupVersionKind) (rea
 	}
 
 	if missing := f.Access.Missing(ctx, []right.Need{need}); len(missing) > 0 {
-		out.reason, out.message = v1alpha1.ReasonRightsMissing, right.Message(missing)
+		out.reason, out.message = v1alpha1.ReasonRightsMissing, right.Message(missing, message.Most)
 
 		return out, nil
 	}
@@ -197,8 +197,7 @@ func (f *Parameters) find(ctx context.Context, gvk schema.GroupVersionKind) (rea
 
 		if !may {
 			out.reason = v1alpha1.ReasonRightsMissing
-			out.message = fmt.Sprintf("Crossplane (%s) may not %s %s, as composition functions need; to give it the rights, run: %s",
-				f.Crossplane, r.Verb, resource, right.Remedy)
+			out.message = message.Then(fmt.Sprintf("Crossplane (%s) may not %s %s", f.Crossplane, r.Verb, resource), right.Remedy)
 
 			return out, nil
 		}

@@ -101,7 +101,7 @@ func TestAPolicySaysWhetherItsParametersCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	const missing = "the manager may not get, list and watch limits.limits.example.org; to give it the rights, run: " + right.Remedy
+	const missing = "the manager may not get, list and watch limits.limits.example.org. " + right.Remedy
 
 	steps := []struct {
 		title   string
@@ -128,7 +128,7 @@ func TestAPolicySaysWhetherItsParametersCanBeRead(t *testing.T) {
 		{
 			"We may, and Crossplane may not.", func() { have.Of["limits"], s.denied = true, []string{"watch"}; have.Soon() }, true,
 			"False", v1alpha1.ReasonRightsMissing,
-			"Crossplane (system:serviceaccount:crossplane-system:crossplane) may not watch limits.limits.example.org, as composition functions need",
+			"Crossplane (system:serviceaccount:crossplane-system:crossplane) may not watch limits.limits.example.org. " + right.Remedy,
 			v1alpha1.ReasonParametersUnreadable, v1alpha1.ParamScopeNamespaced,
 		},
 		{

@@ -98,7 +98,7 @@ func (s *Reporter) readiness(p *v1alpha1.AllowancePolicy, kinds []kind.Served, m
 		return cond
 	}
 
-	if reason, message, ok := s.Rights.Condition(right.OfPolicy(p, kind.ForRights(kinds)), "what it allows may be held or refused"); ok {
+	if reason, message, ok := s.Rights.Condition(right.OfPolicy(p, kind.ForRights(kinds)), "its changes may be held or refused"); ok {
 		cond.Reason, cond.Message = reason, message
 
 		return cond

@@ -18,12 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
-	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
@@ -162,10 +160,6 @@ func (s *Reporter) write(ctx context.Context, of string, out, read client.Object
 
 // detailed is the message of a condition of one of our objects, with the command that shows all of it where it is long.
 func detailed(cond metav1.Condition, of string, u client.Object) string {
-	if cond.Reason == v1alpha1.ReasonRightsMissing {
-		return message.Detailed(cond.Message, right.Remedy)
-	}
-
 	name := u.GetName()
 	if ns := u.GetNamespace(); ns != "" {
 		name += " -n " + ns

@@ -30,7 +30,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
-	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
@@ -250,8 +249,7 @@ func windowReadiness(
 	}
 
 	if lacks != "" {
-		cond.Reason = v1alpha1.ReasonRightsMissing
-		cond.Message = message.Detailed("changes that it allows may be held or refused: "+lacks, right.Remedy)
+		cond.Reason, cond.Message = v1alpha1.ReasonRightsMissing, lacks
 
 		return cond
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
 
@@ -112,7 +113,7 @@ type MissingError struct {
 
 // Error implements error.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%v: %s; to give it the rights, run: %s", ErrMissing, e.Text, e.Command)
+	return message.Then(fmt.Sprintf("%v: %s", ErrMissing, e.Text), e.Command)
 }
 
 // Unwrap is [ErrMissing].
@@ -122,7 +123,7 @@ func (e *MissingError) Unwrap() error { return ErrMissing }
 // missing, and what helps, if one is. It is no error that a kind is not served.
 func (a *Access) Readable(ctx context.Context, mapper meta.RESTMapper, gk schema.GroupKind) error {
 	if list := a.missing(ctx, mapper, gk, right.Read); len(list) > 0 {
-		return fmt.Errorf("%w: %s", ErrMissing, right.Message(list))
+		return fmt.Errorf("%w: %s", ErrMissing, right.Message(list, message.Most))
 	}
 
 	return nil
