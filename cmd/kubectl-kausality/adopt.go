@@ -59,7 +59,10 @@ func adoptCommand() *cobra.Command {
 		Long: "Make a managed resource whose owner is gone a part of another composite resource, so that Crossplane goes on with it instead " +
 			"of composing a second one. A managed resource that is gone itself, of which a record was kept, is created again first, " +
 			"so that it only observes the external object. That is never changed by it.\n\n" +
-			"Create the composite resource with the annotation crossplane.io/paused: \"true\", or it composes a second one at once.\n\n" + exitHelp,
+			"To bring a deleted composite resource back:\n" +
+			"1. Create it with the annotation crossplane.io/paused: \"true\", or it composes a second one at once.\n" +
+			"2. Adopt each managed resource that was orphaned.\n" +
+			"3. With the last one, resume it: --resume.\n\n" + exitHelp,
 		Example: "  # Give it to a composite resource that was created paused.\n" +
 			"  kubectl kausality adopt object.kubernetes.crossplane.io/my-database-x7k2p --by xdatabase/my-database --resume\n" +
 			"  # Only look whether that could be.\n" +

@@ -39,7 +39,7 @@ spec:
 status:
   conditions:
   - {type: Kausality, status: "False", reason: Held, lastTransitionTime: "2026-03-05T10:00:00Z",
-     message: "generation 3: 1 pending; 1 held: size of Instance db-1 (1 → 2); nobody asked for it"}
+     message: "generation 3: 1 pending; 1 held: spec.forProvider.size of Instance db-1 (1 → 2); nobody asked for it"}
   - {type: KausalityState, status: "False", reason: Held, message: '{"v":1,"progress":{"phase":"Settled"},"changes":[{"ref":{"apiVersion":"rds.example.org/v1","kind":"Instance","name":"db-1"},"field":"spec.forProvider.size","from":"1","to":"2","missing":"nobody asked for it"}]}'}`
 
 	auditedRevision = `
@@ -194,7 +194,7 @@ func found(doc auditDocument) []string {
 
 const (
 	foundEdit = "stored-not-allowed team-b Database team-b/other: spec.size was saved by anna at 2026-03-04T00:00:00Z, and was small"
-	foundHeld = "held team-a XDatabase db-x: size of Instance db-1 (1 → 2); nobody asked for it"
+	foundHeld = "held team-a XDatabase db-x: spec.forProvider.size of Instance db-1 (1 → 2); nobody asked for it"
 	foundOpen = "gate-overdue team-a Instance db-1: its gate is open since 2026-03-05T10:30:00Z: Synced= "
 )
 
@@ -325,8 +325,8 @@ func TestAuditReadsForPeople(t *testing.T) {
       Database.shop.example.org/other -n team-b says which
 
 Waits for somebody:
-- LOW: XDatabase db-x (held, since 2026-03-05T10:00:00Z (120m)): size of Instance db-1 (1 → 2);
-  nobody asked for it
+- LOW: XDatabase db-x (held, since 2026-03-05T10:00:00Z (120m)): spec.forProvider.size of Instance
+  db-1 (1 → 2); nobody asked for it
     why: somebody asked for it, or a Composition wants it, and it waits
     remedy: have it asked for by who may, or take it back: kubectl kausality trace
       XDatabase.shop.example.org/db-x says what it lacks

@@ -267,14 +267,14 @@ func (r *Request) heldOf(d decision.Decision, merged *unstructured.Unstructured)
 
 	for _, f := range d.Findings {
 		if f.Verdict == decision.Unallowed {
-			h := r.unrepaired(merged, f, repairs)
+			h, own := r.unrepaired(merged, f, repairs)
 			is := Held{
 				Resource: describe(r.Observed), Change: r.listed(h, f.Approvable()),
 				Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(),
 			}
 
-			if h.Missing == decision.HeldChange(f).Missing { // It gives no reason of its own.
-				is.Why, is.Briefly = f.Why(), f.Briefly()
+			if !own {
+				is.Why, is.Briefly, is.OfEdit = f.Why(), f.Briefly(), f.OfEdit()
 			}
 
 			out = append(out, is)
@@ -392,7 +392,7 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 	a := f.Approvable()
 	h := Held{
 		Resource: describe(u), Change: r.listed(v1alpha1.HeldChange{Field: field, At: f.HeldAt(), Missing: f.Missing()}, a),
-		Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(), Why: f.Why(), Briefly: f.Briefly(),
+		Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(), Why: f.Why(), Briefly: f.Briefly(), OfEdit: f.OfEdit(),
 	}
 
 	if field == v1alpha1.MutationCreate {
@@ -400,7 +400,7 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 
 		if r.mends() && r.madeBefore() && !lasting(u) {
 			if text := r.notRepaired(r.Was.Again[r.Name]); text != "" {
-				h.Change.Missing, h.Why, h.Briefly = text, nil, nil
+				h.Change.Missing, h.Why, h.Briefly, h.OfEdit = text, nil, nil, false
 			}
 		}
 	}

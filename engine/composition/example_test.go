@@ -39,5 +39,5 @@ func Example() {
 
 	// Output:
 	// applied: standard
-	// class of Bucket store-bucket (standard → cold); no policy about XStore allows it
+	// spec.forProvider.class of Bucket store-bucket (standard → cold); no policy about XStore allows it
 }

@@ -22,17 +22,27 @@ import (
 // maxShownValue limits the characters of a value in a message.
 const maxShownValue = 24
 
-// String says what is held of which resource, from which value to which, and why, in one line.
-func (h Held) String() string { return h.values() + because(h.reasons()) }
+// String says what is held of which resource, from which value to which, and why, in one line: all of it, whatever its length.
+func (h Held) String() string {
+	c := h.Change
+	if h.whole() {
+		return h.subject() + h.because(h.reasons())
+	}
 
-// inFew is String in fewer words.
-func (h Held) inFew() string { return h.values() + because(h.briefly()) }
+	return fmt.Sprintf("%s of %s (%s → %s)", c.Field, h.Resource, unset(c.From), unset(c.To)) + h.because(h.reasons())
+}
+
+// inWords is String with field and values as short as they are shown.
+func (h Held) inWords() string { return h.values() + h.because(h.reasons()) }
+
+// inFew is that in fewer words.
+func (h Held) inFew() string { return h.values() + h.because(h.briefly()) }
 
 // inFewer is that with the first reason alone.
 func (h Held) inFewer() string {
 	why := h.briefly()
 
-	return h.values() + because(why[:min(1, len(why))])
+	return h.values() + h.because(why[:min(1, len(why))])
 }
 
 // reasons are those of the decision, or else the one of the record.
@@ -67,27 +77,33 @@ func (h Held) Event(xr *unstructured.Unstructured) string {
 	room := message.Most - len(state) - len(command) - stop
 
 	return message.First(
-		message.Then(state+h.String(), command), message.Then(state+h.inFew(), command), message.Then(state+h.inFewer(), command),
+		message.Then(state+h.inWords(), command), message.Then(state+h.inFew(), command), message.Then(state+h.inFewer(), command),
 		message.Then(state+h.start(room), command),
 		message.Then(state+h.subject(), command), state+h.values())
 }
 
 // values is what is held, with the values.
 func (h Held) values() string {
-	switch c := h.Change; {
-	case more(c), c.Field == v1alpha1.MutationCreate, c.Field == v1alpha1.MutationDelete:
+	if h.whole() {
 		return h.subject()
-	default:
-		return fmt.Sprintf("%s (%s → %s)", h.subject(), shownValue(c.From), shownValue(c.To))
 	}
+
+	return fmt.Sprintf("%s (%s → %s)", h.subject(), shownValue(h.Change.From), shownValue(h.Change.To))
+}
+
+// whole reports whether what is held is no field: a creation, a deletion, or more changes than are listed.
+func (h Held) whole() bool {
+	_, more := allowance.MoreHeld(h.Change)
+
+	return more || h.Change.Field == v1alpha1.MutationCreate || h.Change.Field == v1alpha1.MutationDelete
 }
 
 // subject is what is held of which resource.
 func (h Held) subject() string {
-	switch c := h.Change; {
-	case more(c):
-		n, _ := allowance.MoreHeld(c)
+	n, more := allowance.MoreHeld(h.Change)
 
+	switch c := h.Change; {
+	case more:
 		return fmt.Sprintf("%d more changes of %s", n, h.Resource)
 	case c.Field == v1alpha1.MutationCreate:
 		return "creation of " + h.Resource
@@ -110,23 +126,17 @@ func (h Held) start(most int) string {
 }
 
 // because says why it is held, after what is.
-func because(reasons []string) string {
+func (h Held) because(reasons []string) string {
 	why := strings.Join(reasons, "; ")
 
 	switch {
 	case why == "":
 		return ""
-	case strings.HasPrefix(why, "from "): // An edit.
+	case h.OfEdit:
 		return ", " + why
 	default:
 		return "; " + why
 	}
-}
-
-func more(c v1alpha1.HeldChange) bool {
-	_, is := allowance.MoreHeld(c)
-
-	return is
 }
 
 // shownField is a field without what all managed resources begin with.
@@ -140,7 +150,9 @@ func shownField(field string) string {
 	return field
 }
 
-func shownValue(s string) string { return message.Cut(cmp.Or(s, "(unset)"), maxShownValue) }
+func shownValue(s string) string { return message.Cut(unset(s), maxShownValue) }
+
+func unset(s string) string { return cmp.Or(s, "(unset)") }
 
 // howToList is the command that shows the held changes of an XR: pending by its Claim, where it has one; audit for mode Audit; trace for
 // changes that nobody can approve, because they were reverted in an XR without anything above it.

@@ -58,7 +58,7 @@ func (w *writer) write(xr *unstructured.Unstructured, held []Held, lists bool) s
 		lines []string
 	)
 
-	forms := []func(Held) string{Held.String, Held.inFew, Held.inFewer, Held.values, Held.subject}
+	forms := []func(Held) string{Held.inWords, Held.inFew, Held.inFewer, Held.values, Held.subject}
 	if len(held) == 1 {
 		room := message.Most - utf8.RuneCountInString(w.text(append([]section{{what: what}}, w.rest...), command)) - len(colon)
 		forms = slices.Insert(forms, 3, func(h Held) string { return h.start(room) }) //nolint:mnd // Before values.

@@ -32,7 +32,7 @@ func TestAConditionIsShortAndNamesTheCommand(t *testing.T) {
 			for _, more := range [][]string{nil, {"short"}, {long, long}} {
 				held := make([]composition.Held, n)
 				for i := range held {
-					held[i] = composition.Held{Resource: fmt.Sprintf("Instance %s%d", thirty, i), Why: why, Change: v1alpha1.HeldChange{
+					held[i] = composition.Held{Resource: fmt.Sprintf("Instance %s%d", thirty, i), Why: why, OfEdit: len(why) > 0 && strings.HasPrefix(why[0], "from "), Change: v1alpha1.HeldChange{
 						Field: "spec.forProvider.parameters[3].value", From: strings.Repeat("x", 128), To: "small", Digest: "sha256:1", Missing: long,
 					}}
 				}
@@ -83,7 +83,7 @@ func TestAConditionDropsTheLeast(t *testing.T) {
 
 	xr := object(t, "{kind: Bucket, apiVersion: example.org/v1, metadata: {name: logs, namespace: shop, generation: 4, annotations: {kausality.io/initialized: '{\"v\":1}'}}}")
 	held := func(field, name string, why ...string) composition.Held {
-		return composition.Held{Resource: "Object " + name, Why: why, Change: v1alpha1.HeldChange{
+		return composition.Held{Resource: "Object " + name, Why: why, OfEdit: len(why) > 0 && strings.HasPrefix(why[0], "from "), Change: v1alpha1.HeldChange{
 			Field: field, From: "red", To: "blue", Missing: "m", Digest: "sha256:1",
 		}}
 	}

@@ -314,18 +314,18 @@ func (r *Request) createAgain(out *Result) {
 // unrepaired is a change that is held, with why it is not repaired where it would be.
 func (r *Request) unrepaired(
 	merged *unstructured.Unstructured, f decision.Finding, repairs func(map[string]any, change.Change) bool,
-) v1alpha1.HeldChange {
-	out := decision.HeldChange(f)
+) (out v1alpha1.HeldChange, own bool) {
+	out = decision.HeldChange(f)
 	if repairs == nil || !repairs(merged.Object, f.Change) {
-		return out
+		return out, false
 	}
 
 	had, _ := wish.Repairs(r.Observed) // Reported with the decision.
 	key, _ := (*wish.Finder)(nil).KeyOf(r.Observed.Object, merged.Object, f.Change)
-	out.Missing = cmp.Or(r.notRepaired(had[key]), r.repairedTogether(merged, repairs, had), out.Missing)
-	out.Cause = &v1alpha1.Cause{Type: v1alpha1.CauseDrift}
+	why := cmp.Or(r.notRepaired(had[key]), r.repairedTogether(merged, repairs, had))
+	out.Missing, out.Cause = cmp.Or(why, out.Missing), &v1alpha1.Cause{Type: v1alpha1.CauseDrift}
 
-	return out
+	return out, why != ""
 }
 
 // repairedTogether says when something is repaired that waits for what else somebody has changed of the resource; empty for nothing.

@@ -148,6 +148,8 @@ type Held struct {
 	Why []string
 	// Briefly are the same in fewer words.
 	Briefly []string
+	// OfEdit is true where the first of them is an edit that the change comes from.
+	OfEdit bool
 }
 
 // of is an outcome with what is recorded of a decision about a resource.

@@ -65,9 +65,9 @@ func (x explainer) lackingApproval(p *policy.Policy, c change.Change, said strin
 
 	switch {
 	case c.Field == v1alpha1.MutationCreate:
-		out.Text += ", and a creation does not wait for it"
+		out.Text += ", and a creation cannot wait for that"
 	case c.Field == v1alpha1.MutationDelete:
-		out.Text += ", and a deletion does not wait for it"
+		out.Text += ", and a deletion cannot wait for that"
 	case !x.root() || x.guarded():
 	default:
 		out.Fix = "kubectl kausality approve " + resource.Argument(x.target())
@@ -107,7 +107,7 @@ func (x explainer) unstored() string {
 		return ""
 	}
 
-	return fmt.Sprintf(", but Enforcement %q refuses the edit, and without it there is nothing to approve", x.governing[i].Name())
+	return fmt.Sprintf(", but Enforcement %q refuses the edit, so nothing is saved to approve", x.governing[i].Name())
 }
 
 // approvalsAsked is how many people have to approve what follows from an unallowed change of

@@ -5,6 +5,7 @@ package decision
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -66,13 +67,21 @@ func (x explainer) lackingInitiator(c change.Change) []Lack {
 		}
 
 		if !x.mayInitiate(p) {
-			out = append(out, Lack{Policy: p.Name(), What: policy.LackSubject, Text: said + x.lackingSubject(p)})
-			said = "and "
+			l := Lack{Policy: p.Name(), What: policy.LackSubject, Text: said + x.lackingSubject(p)}
+			if err := x.judge.permissions.failed; p.Permission() != "" && err != nil && !errors.Is(err, errTooMany) {
+				l.Short = said + authorizerAway
+			}
+
+			out, said = append(out, l), "and "
 		}
 
 		if v := x.evaluate(p); !v.Met {
-			out = append(out, Lack{Policy: p.Name(), What: v.Kind, Text: said + v.Missing})
-			said = "and "
+			l := Lack{Policy: p.Name(), What: v.Kind, Text: said + v.Missing}
+			if v.Short != "" {
+				l.Short = said + v.Short
+			}
+
+			out, said = append(out, l), "and "
 		}
 
 		if x.waitsForApproval(p, c) {
@@ -441,21 +450,22 @@ func (g *judged) warning(f Finding, effect string) string {
 	}
 
 	head += ": "
+	brief, command := f.Briefly(), "kubectl kausality explain "+resource.Argument(g.target())
 
-	const least = 60 // Characters of a reason that say something.
-
-	command, room := "kubectl kausality explain "+resource.Argument(g.target()), message.Most-utf8.RuneCountInString(head)
-
-	const stop = 2 // Characters between a text and a command.
-
-	if f.Change.Field == v1alpha1.MutationCreate || room-len(command)-stop < least {
+	if f.Change.Field == v1alpha1.MutationCreate { // There is nothing to explain yet.
 		command = ""
-	} else {
-		room -= len(command) + stop
+	}
+
+	more := ""
+	if n := len(why) - 1; n > 0 {
+		more = fmt.Sprintf("; and %d more", n)
 	}
 
 	return message.First(
-		message.Then(head+strings.Join(why, "; "), fix), message.Then(head+why[0], fix), message.Then(head+message.Join(why, room), command))
+		message.Then(head+strings.Join(why, "; "), fix), message.Then(head+why[0]+more, fix), message.Then(head+why[0]+more, command),
+		message.Then(head+strings.Join(brief, "; "), command), message.Then(head+brief[0]+more, command),
+		head+why[0]+more, head+brief[0]+more,
+		head+message.Join(why, message.Most-utf8.RuneCountInString(head)))
 }
 
 // effect says what becomes of an unallowed change.

@@ -51,6 +51,9 @@ func (s *subjects) permitted(p *policy.Policy) bool {
 	return false
 }
 
+// authorizerAway is said where the cluster's authorizer does not answer.
+const authorizerAway = "the cluster's authorizer cannot be asked"
+
 // cannotAsk is why nobody is granted anything by a Permission in this request; nil where
 // it can be asked.
 func (s *subjects) cannotAsk() error {
@@ -94,8 +97,8 @@ func (s *subjects) ask(verb string) (bool, error) {
 		APIGroup: s.Resource.Group, APIVersion: "*", Resource: s.Resource.Resource, Subresource: v1alpha1.SubresourceKausality,
 	})
 	if err != nil {
-		s.permissions.failed = fmt.Errorf("the cluster's authorizer cannot be asked for %s of %s/%s: %w",
-			verb, s.Resource, v1alpha1.SubresourceKausality, err)
+		s.permissions.failed = fmt.Errorf("%s for %s of %s/%s: %w",
+			authorizerAway, verb, s.Resource, v1alpha1.SubresourceKausality, err)
 		s.problem(s.permissions.failed)
 
 		return false, s.permissions.failed

@@ -86,7 +86,7 @@ func (i inquirer) note(err error) {
 
 	asked := &i.permitted.questions
 	if asked.unanswered == 0 {
-		i.problem(fmt.Errorf("the cluster's authorizer cannot be asked: %w", err))
+		i.problem(fmt.Errorf("%s: %w", authorizerAway, err))
 	}
 
 	asked.unanswered++
@@ -105,7 +105,8 @@ func (e *evaluator) withinQuestions(evaluate func() policy.Evaluation) policy.Ev
 	case asked.refused > refused:
 		return policy.Evaluation{Kind: policy.LackCEL, Missing: errQuestions.Error(), Problem: errQuestions}
 	case asked.unanswered > unanswered && !out.Met:
-		out.Missing += fmt.Sprintf(" (the cluster's authorizer cannot be asked: %s)", asked.failure)
+		out.Missing += fmt.Sprintf(" (%s: %s)", authorizerAway, asked.failure)
+		out.Short = authorizerAway
 	}
 
 	return out

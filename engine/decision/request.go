@@ -5,6 +5,7 @@ package decision
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -281,6 +282,12 @@ func (f Finding) Why() []string {
 // Briefly are the reasons in fewer words.
 func (f Finding) Briefly() []string {
 	return f.reasons(func(l Lack) string { return cmp.Or(l.Short, l.Text) })
+}
+
+// OfEdit reports whether the first reason is an edit that the change comes from.
+func (f Finding) OfEdit() bool {
+	return len(f.Lacks) > 0 && f.Lacks[0].What == policy.LackEdited && f.Lacks[0].Policy == "" &&
+		!slices.ContainsFunc(f.Lacks, func(l Lack) bool { return l.What == policy.LackWindow })
 }
 
 func (f Finding) reasons(text func(Lack) string) []string {

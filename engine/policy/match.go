@@ -101,6 +101,8 @@ type Evaluation struct {
 	Met bool
 	// Missing says what does not hold, for a person; empty when Met.
 	Missing string
+	// Short is Missing in fewer words; empty where there are none.
+	Short string
 	// Kind is what kind of thing that is; empty when Met.
 	Kind LackKind
 	// Condition of the policy that does not hold, by its name; empty for one of cel, for one

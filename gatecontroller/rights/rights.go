@@ -134,7 +134,7 @@ func (r *Rights) Readable(ctx context.Context, kinds []kind.Served) []kind.Serve
 
 // Condition is the reason and message of a condition where rights are missing; false
 // where they are not.
-func (r *Rights) Condition(needs []right.Need, what string) (reason, message string, missing bool) {
+func (r *Rights) Condition(needs []right.Need, what string) (reason, text string, missing bool) {
 	said := r.Message(needs, what)
 
 	return v1alpha1.ReasonRightsMissing, said, said != ""

@@ -40,7 +40,7 @@ const (
     {"apiVersion":"rds.example.org/v1","kind":"Instance","name":"db-1"},"field":"spec.forProvider.size","from":"1","to":"2","missing":"nobody asked for it"}]}'}`
 	// held is the condition of an XR and its Claim.
 	held = `{type: Kausality, status: 'False', reason: Held, lastTransitionTime: '2026-03-05T10:00:00Z',
-    message: 'generation 3: 1 pending; 1 held: size of Instance db-1 (1 → 2); nobody asked for it'}`
+    message: 'generation 3: 1 pending; 1 held: spec.forProvider.size of Instance db-1 (1 → 2); nobody asked for it'}`
 )
 
 // managed is a managed resource with some annotations, and what else is in its metadata.
@@ -71,13 +71,13 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"Held": {
 			reason:  "What the function holds is said once, of the XR and not of its Claim as well, to the Claim's namespace.",
 			objects: []string{with(claim, held), with(xr, held+listed)},
-			want: []string{"held low warn team-a XDatabase db-x 2026-03-05: size of Instance db-1 (1 → 2); " +
+			want: []string{"held low warn team-a XDatabase db-x 2026-03-05: spec.forProvider.size of Instance db-1 (1 → 2); " +
 				"nobody asked for it"},
 		},
 		"HeldOfClaim": {
 			reason:  "Who may not see XRs sees it on the Claim.",
 			objects: []string{with(claim, held)},
-			want: []string{"held low warn team-a Database team-a/db 2026-03-05: generation 3: 1 pending; 1 held: size of Instance db-1 (1 → 2); " +
+			want: []string{"held low warn team-a Database team-a/db 2026-03-05: generation 3: 1 pending; 1 held: spec.forProvider.size of Instance db-1 (1 → 2); " +
 				"nobody asked for it"},
 		},
 		"HeldForShort": {
@@ -87,7 +87,7 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"HeldForLong": {
 			reason: "What is held for more than a day weighs more.", objects: []string{with(xr, held+listed)},
 			opts: audit.Options{Now: noon().Add(48 * time.Hour), HeldLonger: 3 * time.Hour},
-			want: []string{"held medium fail team-a XDatabase db-x 2026-03-05: size of Instance db-1 (1 → 2); " +
+			want: []string{"held medium fail team-a XDatabase db-x 2026-03-05: spec.forProvider.size of Instance db-1 (1 → 2); " +
 				"nobody asked for it"},
 		},
 		"HeldByWebhook": {
@@ -100,10 +100,10 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 		"Audit": {
 			reason: "What mode Audit only reported was made.",
 			objects: []string{with(xr, `{type: Kausality, status: 'False', reason: Held, lastTransitionTime: '2026-03-05T10:00:00Z',
-    message: 'generation 3: settled; 1 held: size of Instance db-1 (1 → 2); nobody asked for it'},
+    message: 'generation 3: settled; 1 held: spec.forProvider.size of Instance db-1 (1 → 2); nobody asked for it'},
     {type: KausalityState, status: 'True', reason: Allowed, message: '{"v":1,"progress":{"phase":"Settled"},"passed":[{"ref":
     {"apiVersion":"rds.example.org/v1","kind":"Instance","name":"db-1"},"field":"spec.forProvider.size","from":"1","to":"2","missing":"nobody asked for it"}]}'}`)},
-			want: []string{"passed-not-allowed high fail team-a XDatabase db-x 2026-03-05: size of Instance db-1 (1 → 2); " +
+			want: []string{"passed-not-allowed high fail team-a XDatabase db-x 2026-03-05: spec.forProvider.size of Instance db-1 (1 → 2); " +
 				"nobody asked for it"},
 		},
 		"Open": {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	governed "github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -95,7 +96,7 @@ func TestTheChartsRolesGiveWhatTheKindsTake(t *testing.T) {
 			})
 		})
 		if len(lacks) > 0 {
-			t.Errorf("%s: %s", name, governed.Message(lacks))
+			t.Errorf("%s: %s", name, governed.Message(lacks, message.Most))
 		}
 	}
 }

@@ -224,7 +224,7 @@ func TestNobodyMayInitiateWhileNobodyCanBeAsked(t *testing.T) { //nolint:paralle
 		as.Take()
 
 		may, err := l.initiates(ctx, as)
-		if text := as.Take(); err != nil || may || !mentions(text, "the cluster's authorizer") {
+		if text := as.Take(); err != nil || may || !mentions(text, "the cluster's authorizer cannot be asked") {
 			return fmt.Errorf("allowed %t (%w), and said %q: %w", may, err, text, world.ErrOther)
 		}
 

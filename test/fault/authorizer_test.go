@@ -218,9 +218,9 @@ func (d *desk) notGranted(t *testing.T, order *unstructured.Unstructured, refuse
 			t.Errorf("%s: %v, and it is to be refused: %t", patch, err, refused)
 		}
 
-		// A warning has no room for all of that: the policy is named, and the manager's log has the rest.
+		// A warning has no room for the answer: the manager's log has it.
 		if !refused {
-			what, says = `policy "orders`, "will not be applied"
+			what, says = "the cluster's authorizer cannot be asked", "will not be applied"
 		}
 
 		if !strings.Contains(said, what) || !strings.Contains(said, says) {
