@@ -17,16 +17,17 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kausality-io/kausality-crossplane/internal/policytest"
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/kausality-io/kausality-crossplane/test/demo/session"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
-// errTest is the cause where a policy test does not pass.
-var errTest = errors.New("it does not pass: run kubectl kausality test examples")
-
 func main() {
+	log.SetLogger(logr.Discard()) // Or controller-runtime prints a stack after half a minute.
+
 	var recordings []string
 
 	flag.Func("record", "`file` for a recording: .svg for a picture, .cast for asciinema; may be repeated", func(file string) error {
@@ -34,10 +35,14 @@ func main() {
 
 		return recordable(file)
 	})
+
+	opts := stack.Options{Output: os.Stdout, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}, KubectlOfPath: true}
+	flag.StringVar(&opts.Kubernetes, "kubernetes", "", "minor `version` of Kubernetes: one of those in test/stack/modules")
+	flag.BoolVar(&opts.CrossplaneBefore2, "crossplane-before-2", false, "run Crossplane 1.20")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, recordings)
+	err := run(ctx, opts, recordings)
 
 	stop()
 
@@ -47,7 +52,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, recordings []string) (err error) {
+func run(ctx context.Context, opts stack.Options, recordings []string) (err error) {
 	told := session.New(os.Stdout, terminal(), time.Now)
 
 	examples, err := examplesDir()
@@ -55,15 +60,9 @@ func run(ctx context.Context, recordings []string) (err error) {
 		return err
 	}
 
-	if err := offline(ctx, examples); err != nil {
-		return err
-	}
-
 	fmt.Print("\nThe control plane: real programs, built once from source. Later runs find them.\n\n")
 
-	s, err := stack.Start(ctx, stack.Options{
-		Output: os.Stdout, Governed: stack.Suite(), ManagerFlags: []string{"--settle=2s"}, KubectlOfPath: true,
-	})
+	s, err := stack.Start(ctx, opts)
 	if err != nil {
 		return fmt.Errorf("cannot start the control plane: %w", err)
 	}
@@ -90,28 +89,6 @@ func run(ctx context.Context, recordings []string) (err error) {
 	fmt.Println("\nAll of it happened. Stopping the control plane.")
 
 	return record(told, recordings)
-}
-
-// offline tests the policies of the example, as kubectl kausality test does: there is something to read while the
-// control plane is built.
-func offline(ctx context.Context, examples string) error {
-	fmt.Print("\nThe policies of examples/claim-with-ticket, tested offline, without a cluster:\n\n")
-
-	results, err := policytest.Run(ctx, policytest.Disk(), []string{filepath.Join(examples, "claim-with-ticket", "tests")},
-		policytest.Options{Clock: time.Now})
-	if err != nil {
-		return fmt.Errorf("cannot test the policies: %w", err)
-	}
-
-	for _, r := range results {
-		fmt.Printf("   %s  %s\n", r.Status, r.Reason)
-
-		if r.Status != policytest.Passed {
-			return fmt.Errorf("%s: %w", r.Path, errors.Join(errTest, r.Err))
-		}
-	}
-
-	return nil
 }
 
 // terminal reports whether colours are wanted.

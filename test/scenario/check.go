@@ -141,6 +141,10 @@ func (s *Scenario) settled(ctx context.Context) error {
 	}
 
 	for _, u := range objects {
+		if u.GetKind() == kindClaim && s.stack.CrossplaneBefore2() {
+			continue // It does not say which generation of a Claim it has seen: its allowances end with a later change.
+		}
+
 		if err := pruned(u); err != nil {
 			return err
 		}

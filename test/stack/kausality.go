@@ -41,6 +41,8 @@ const (
 
 // buildOwn builds our own programs.
 func (s *Stack) buildOwn(ctx context.Context) error {
+	s.progressf("compiling %s, %s and %s", functionKausality, kausalityManager, kubectlKausality)
+
 	return s.buildPrograms(ctx, "bin", "", functionKausality, kausalityManager, kubectlKausality)
 }
 

@@ -59,6 +59,10 @@ type Options struct {
 	// APIServerFlags are added to those of kube-apiserver.
 	APIServerFlags []string
 
+	// Kubernetes is the minor version of kube-apiserver, kube-controller-manager and kubectl, such as 1.35: one with a
+	// module of its own below modules/. Empty means the newest, of modules/kubernetes.
+	Kubernetes string
+
 	// CrossplaneBefore2 has it run Crossplane 1.20 in place of Crossplane 2.
 	CrossplaneBefore2 bool
 
@@ -141,6 +145,11 @@ func (o Options) has(part Part) bool {
 // tools returns what a stack is built from.
 func (o Options) tools() []tool {
 	all := tools()
+	for i := range all {
+		if o.Kubernetes != "" && all[i].dir == kubernetesDir {
+			all[i].dir += "-" + o.Kubernetes
+		}
+	}
 	if o.ProviderNop {
 		all = append(all, providerTool(providerNop))
 	}

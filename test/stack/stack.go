@@ -152,6 +152,9 @@ func (s *Stack) start(ctx context.Context) error {
 // Config returns the configuration of an administrator's client.
 func (s *Stack) Config() *rest.Config { return rest.CopyConfig(s.admin) }
 
+// CrossplaneBefore2 reports whether it runs Crossplane 1.20.
+func (s *Stack) CrossplaneBefore2() bool { return s.options.CrossplaneBefore2 }
+
 // Dir returns the directory with the kubeconfigs.
 func (s *Stack) Dir() string { return s.options.Dir }
 

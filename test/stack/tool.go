@@ -70,6 +70,9 @@ const (
 	envWebhookPort = "KAUSALITY_STACK_WEBHOOK_PORT"
 )
 
+// kubernetesDir is the directory of the module of the newest Kubernetes. Others have their minor version at its end.
+const kubernetesDir = "kubernetes"
+
 // Without its version clients cannot parse what the API server says about itself.
 const kubernetesLDFlags = "-X k8s.io/component-base/version.gitVersion=$VERSION"
 
@@ -90,7 +93,7 @@ func tools() []tool {
 func kubernetesTool(name string) tool {
 	return tool{
 		name:    name,
-		dir:     "kubernetes",
+		dir:     kubernetesDir,
 		module:  "k8s.io/kubernetes",
 		pkg:     "k8s.io/kubernetes/cmd/" + name,
 		ldflags: kubernetesLDFlags,
