@@ -71,14 +71,14 @@ waits since 2026-11-22T09:00:00Z (3h)
 DESTROYS Instance old is deleted
 
 Instance old
-  delete  (the Composition, revision db-5; of the external object follows: Delete; dddd00000000)
+  delete  (the Composition, revision db-5; the provider does: Delete; --change dddd00000000)
   - (the whole object)
 
 Instance db-1
-  spec.forProvider.rules[2].port  (an edit by hans@example.com; of the external object follows: Update; aaaa00000000)
+  spec.forProvider.rules[2].port  (an edit by hans@example.com; the provider does: Update; --change aaaa00000000)
   - 80
   + 443
-  spec.forProvider.password  (the pipeline: a function, or what it reads; aaaa11111111)
+  spec.forProvider.password  (the pipeline: a function, or what it reads; --change aaaa11111111)
   - (masked)
   + (masked)
   its value is hidden: any value of this field is let through, once
@@ -91,7 +91,7 @@ const portDiff = `Claim team/db: 1 change, requested by hans@example.com, unknow
 waits since 2026-11-22T09:00:00Z (3h)
 
 Instance db-1
-  spec.forProvider.rules[2].port  (an edit by hans@example.com; of the external object follows: Update; aaaa00000000)
+  spec.forProvider.rules[2].port  (an edit by hans@example.com; the provider does: Update; --change aaaa00000000)
   - 80
   + 443
 

@@ -82,10 +82,10 @@ func (c choice) diff(p paint, now time.Time) string {
 func writeDiff(out *strings.Builder, p paint, e v1alpha1.HeldChange) {
 	about := "  (" + causeText(e.Cause)
 	if len(e.Follows) > 0 {
-		about += "; of the external object follows: " + visible(strings.Join(e.Follows, ", "))
+		about += "; the provider does: " + visible(strings.Join(e.Follows, ", "))
 	}
 
-	about += "; " + shortDigest(e.Digest) + ")"
+	about += "; --change " + shortDigest(e.Digest) + ")"
 
 	out.WriteString("  " + visible(e.Field) + about + "\n")
 

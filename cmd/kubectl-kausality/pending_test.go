@@ -142,10 +142,10 @@ const pendingText = `Claim team/db: 5 changes, requested by hans@example.com, un
   DESTROYS Instance old is deleted
   - Instance old is deleted
       requested by the Composition, revision db-5
-      of the external object follows: Delete
+      then the provider does: Delete
   - Instance db-1 spec.forProvider.rules[2].port: 80 -> 443
       requested by an edit by hans@example.com
-      of the external object follows: Update
+      then the provider does: Update
       by policy: no policy allows it
       ChangeApproval claim-db-6782be60-k2 by anna@example.com: Waiting, 1 of 2
   - Instance db-1 spec.forProvider.password: (masked) -> (masked)
@@ -228,6 +228,15 @@ func TestWhatWaitsIsListed(t *testing.T) {
 1 change of Instance: spec.rules[*].port: 80 -> 443
   requested by the Composition, revision db-6
   - Instance g-1, below Claim team/g
+`,
+		},
+		"NothingToApprove": {
+			objects: []*unstructured.Unstructured{pendingIn(t, "team", "a", "    digest: sha256:NAME00\n", "")},
+			want: `Claim team/a: 1 change
+  waits since 2026-11-22T09:00:00Z (3h)
+  - Instance a-1 spec.rules[1].port: 80 -> 443
+      requested by the Composition, revision db-5
+      cannot be approved: it takes an edit of its parent by someone with permission
 `,
 		},
 		"Names": {
@@ -380,7 +389,7 @@ func TestNothingInAValueWorksOnATerminal(t *testing.T) {
 	p := &v1alpha1.PendingChange{Status: v1alpha1.PendingChangeStatus{Total: 1, Changes: []v1alpha1.HeldChange{e}}}
 	p.Spec.ObjectRef = e.Ref
 
-	want := "A a: 1 change\n\nA a\n  spec.x  (not known; 1)\n" +
+	want := "A a: 1 change\n\nA a\n  spec.x  (not known; --change 1)\n" +
 		"  - \\x1b[2Kold\\u202e\n  + a\n  +   - b\\tc\n"
 	if diff := cmp.Diff(want, choice{change: p, chosen: p.Status.Changes}.diff(paint{}, pendingNow())); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

@@ -84,7 +84,9 @@ func (p pendingEntry) render(out *strings.Builder, now time.Time) {
 		return
 	}
 
-	fmt.Fprintf(out, "  to let it through: %s\n", p.Command)
+	if slices.ContainsFunc(p.Changes, func(e v1alpha1.HeldChange) bool { return unapprovable(e) == "" }) {
+		fmt.Fprintf(out, "  to let it through: %s\n", p.Command)
+	}
 }
 
 // renderRefused says what was refused because of changes that wait: what was last, and how much there is.
@@ -126,7 +128,7 @@ func (p pendingEntry) renderChange(out *strings.Builder, e v1alpha1.HeldChange, 
 	fmt.Fprintf(out, "      requested by %s\n", causeText(e.Cause))
 
 	if len(e.Follows) > 0 {
-		fmt.Fprintf(out, "      of the external object follows: %s\n", visible(strings.Join(e.Follows, ", ")))
+		fmt.Fprintf(out, "      then the provider does: %s\n", visible(strings.Join(e.Follows, ", ")))
 	}
 
 	if e.Missing != "" {

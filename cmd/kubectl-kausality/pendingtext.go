@@ -179,7 +179,7 @@ func unapprovable(e v1alpha1.HeldChange) string {
 	case e.Unstable:
 		return "the desired value differs each time. Make it stable in the Composition"
 	case e.Digest == "":
-		return "it has no digest. Ask someone with permission to change it"
+		return "it takes an edit of its parent by someone with permission"
 	default:
 		return ""
 	}

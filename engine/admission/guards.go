@@ -231,9 +231,8 @@ func deleteGuard(rules []admissionregistrationv1.NamedRuleWithOperations) *admis
 		[]admissionregistrationv1.Validation{{
 			Expression: "(" + gateOpenForDelete + ") || " + orphans + " || " + orphanExpression(),
 			Reason:     ptr.To(metav1.StatusReasonForbidden),
-			Message: "gate is not open for Delete: the external resource would be orphaned; allow External Delete in an AllowancePolicy, " +
-				"or take Delete out of the managementPolicies its Composition asks for; " +
-				"to keep what stays of an owner that is gone, run: kubectl kausality adopt, or release",
+			Message: "gate is not open for Delete: the external object would be orphaned. If an AllowancePolicy allows the deletion, " +
+				"the gate opens: try again. To keep the external object: kubectl kausality release",
 		}})
 }
 

@@ -72,9 +72,7 @@ func (h Held) Event(xr *unstructured.Unstructured) string {
 
 	command := howToList(xr, []Held{h})
 
-	const stop = 2 // Characters between a text and a command.
-
-	room := message.Most - len(state) - len(command) - stop
+	room := message.Room(state, command)
 
 	return message.First(
 		message.Then(state+h.inWords(), command), message.Then(state+h.inFew(), command), message.Then(state+h.inFewer(), command),
@@ -122,7 +120,7 @@ func (h Held) start(most int) string {
 		return values
 	}
 
-	return message.Cut(h.inFewer(), most)
+	return message.CutWords(h.inFewer(), most)
 }
 
 // because says why it is held, after what is.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -60,7 +59,7 @@ func (w *writer) write(xr *unstructured.Unstructured, held []Held, lists bool) s
 
 	forms := []func(Held) string{Held.inWords, Held.inFew, Held.inFewer, Held.values, Held.subject}
 	if len(held) == 1 {
-		room := message.Most - utf8.RuneCountInString(w.text(append([]section{{what: what}}, w.rest...), command)) - len(colon)
+		room := message.Room(w.text(append([]section{{what: what}}, w.rest...), ""), command) - len(colon)
 		forms = slices.Insert(forms, 3, func(h Held) string { return h.start(room) }) //nolint:mnd // Before values.
 	}
 
@@ -94,7 +93,7 @@ func (w *writer) listed(command string) []section {
 	for i, s := range w.rest {
 		const least, share = 20, 60 // Characters of lines that say something, and those that are left to the next section.
 
-		room := message.Most - utf8.RuneCountInString(w.text(out, command)) - len(colon)
+		room := message.Room(w.text(out, ""), command) - len(colon)
 		if i+1 < len(w.rest) && room > 2*share {
 			room -= share
 		}

@@ -72,7 +72,7 @@ func checkMessage(t *testing.T, got string, held int, names bool) {
 		t.Errorf("without number or command: %q", got)
 	}
 
-	if names && held < 2 && !strings.Contains(got, "Instance") { // Of two with such names there is no room for either.
+	if names && held < 2 && !strings.Contains(got, "parameters[3].value of ") { // Of two with such names there is no room for either.
 		t.Errorf("it names nothing: %q", got)
 	}
 }

@@ -155,7 +155,7 @@ func (x explainer) lackingAllowance(c change.Change, reported bool) []Lack {
 
 	add := fmt.Sprintf("add an AllowancePolicy that allows %s %s", x.groupKind().Kind, c.Pattern())
 	if x.byPipeline() {
-		add += ", or an UpgradeAllowance for a change of the Composition or a function"
+		add = forUpgrade
 	}
 
 	near := x.lackingGroup(c)
@@ -163,15 +163,33 @@ func (x explainer) lackingAllowance(c change.Change, reported bool) []Lack {
 		return near
 	}
 
-	if p := x.nearest(func(p *policy.Policy) bool { return x.gives(p, nil) }); p != nil {
+	none := fmt.Sprintf("no policy about %s allows it", x.Parent.GetKind())
+
+	switch some := x.partial(); {
+	case len(some) == 0:
+		return []Lack{{What: policy.LackPolicy, Text: none, Fix: add}}
+	case len(some) > 1, c.Field == v1alpha1.MutationCreate, c.Field == v1alpha1.MutationDelete: // None is near.
+		return []Lack{{Policy: some[0].Name(), What: policy.LackField, Text: none, Fix: add}}
+	default:
 		return []Lack{{
-			Policy: p.Name(), What: policy.LackField, Text: fmt.Sprintf(
-				"policy %q allows only %s of %s", p.Name(), strings.Join(x.mutations(p), ", "), x.groupKind().Kind),
-			Fix: add, Short: fmt.Sprintf("policy %q does not allow it", p.Name()),
+			Policy: some[0].Name(), What: policy.LackField, Text: fmt.Sprintf(
+				"policy %q allows only %s of %s", some[0].Name(), strings.Join(x.mutations(some[0]), ", "), x.groupKind().Kind),
+			Fix: add, Short: fmt.Sprintf("policy %q does not allow it", some[0].Name()),
 		}}
 	}
+}
 
-	return []Lack{{What: policy.LackPolicy, Text: fmt.Sprintf("no policy about %s allows it", x.Parent.GetKind()), Fix: add}}
+// partial are the policies about the parent's kind that allow something of the object's kind.
+func (x explainer) partial() []*policy.Policy {
+	var out []*policy.Policy
+
+	for _, p := range x.Policies.For(x.Parent.GroupVersionKind().GroupKind()) {
+		if x.gives(p, nil) {
+			out = append(out, p)
+		}
+	}
+
+	return out
 }
 
 // giving are the policies about the parent's kind that would give an allowance for a
@@ -191,11 +209,13 @@ func (x explainer) giving(c change.Change) []Lack {
 	}
 
 	if n := len(out); n > 0 && x.byPipeline() {
-		out[n-1].Fix = "for a change of the Composition or a function, add an UpgradeAllowance"
+		out[n-1].Fix = forUpgrade
 	}
 
 	return out
 }
+
+const forUpgrade = "for a change of the Composition or a function, add an UpgradeAllowance"
 
 // byPipeline reports whether a pipeline asks for the change of what an XR composes: no
 // edit of the XR is known that it might follow from.
@@ -280,19 +300,6 @@ func (x explainer) opensNoGate(p *policy.Policy, c change.Change) string {
 	}
 
 	return ", but not External Update, which opens its gate"
-}
-
-// nearest returns the first policy about the parent's kind for which a
-// condition holds; nil if there is none.
-func (x explainer) nearest(is func(*policy.Policy) bool) *policy.Policy {
-	list := x.Policies.For(x.Parent.GroupVersionKind().GroupKind())
-
-	i := slices.IndexFunc(list, is)
-	if i < 0 {
-		return nil
-	}
-
-	return list[i]
 }
 
 // gives reports whether a policy gives an allowance for a change of the object;
@@ -481,9 +488,11 @@ func (g *judged) effect(f Finding) string {
 	case g.orphansBelow(c):
 		return "deleted, and its managed resources are orphaned"
 	case c.Field == v1alpha1.MutationCreate:
-		return "creation not allowed"
+		return "created, though not allowed"
+	case c.Field == v1alpha1.MutationDelete && resource.IsManaged(g.Old):
+		return "deletion not allowed" // A guard may refuse it.
 	case c.Field == v1alpha1.MutationDelete:
-		return "deletion not allowed"
+		return "deleted, though not allowed"
 	case g.root():
 		return c.Field + " is saved but will not be applied"
 	default:

@@ -330,15 +330,16 @@ func external(u *unstructured.Unstructured, f Finding, place string, hop v1alpha
 
 // creation is the trace of a new object: one entry, with what any policy
 // captured from it. A root's is the user who made it, where no policy says who
-// may. One that is not allowed has none.
+// may, and where a policy does not allow it to them. Another one that is not
+// allowed has none.
 func (s *stamper) creation(entries []v1alpha1.TraceEntry) []v1alpha1.TraceEntry {
 	made := s.findings[0]
-	if made.Verdict == Unallowed {
+	if made.Verdict == Unallowed && !s.root() {
 		return nil
 	}
 
 	entry := v1alpha1.TraceEntry{Field: v1alpha1.MutationCreate, Generation: 1, Initiator: made.cause.initiator}
-	if made.Verdict == Ungoverned {
+	if made.Verdict != Allowed {
 		entry.Initiator = s.User.Name
 	}
 

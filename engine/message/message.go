@@ -13,8 +13,11 @@ import (
 // Most is the limit of a condition, event or warning, in characters. The details are one command away.
 const Most = 200
 
-// dots are what a cut text ends with.
-const dots = "..."
+// dots are what a cut text ends with, and more comes before the command that shows all of it.
+const (
+	dots = "..."
+	more = " More: "
+)
 
 // Cut returns a text as one printable line of at most so many characters.
 func Cut(s string, most int) string {
@@ -31,6 +34,21 @@ func Cut(s string, most int) string {
 	}
 
 	return s
+}
+
+// CutWords is Cut between words.
+func CutWords(s string, most int) string {
+	out := Cut(s, most)
+	if length(s) <= most {
+		return out
+	}
+
+	text := strings.TrimSuffix(out, dots)
+	if i := strings.LastIndexByte(text, ' '); i > 0 && !strings.HasPrefix(s, text+" ") {
+		text = text[:i]
+	}
+
+	return strings.TrimSuffix(text, " ") + dots
 }
 
 // Join returns as many parts as fit into so many characters, separated by semicolons, and the
@@ -100,11 +118,14 @@ func Then(text, command string) string {
 	case command == "":
 		return text
 	case strings.HasSuffix(text, dots):
-		return text + " " + command
+		return text + more + command
 	default:
 		return text + ". " + command
 	}
 }
+
+// Room is how many characters there are between a text and a command.
+func Room(text, command string) int { return Most - length(text) - length(command) - len(more) }
 
 // Detailed returns a text that is no longer than [Most] as it is, and of another one the start and a command that
 // shows all of it.
@@ -113,7 +134,7 @@ func Detailed(text, command string) string {
 		return Cut(text, Most)
 	}
 
-	return Then(Cut(text, Most-length(command)-1), command)
+	return Then(Cut(text, Room("", command)), command)
 }
 
 func length(s string) int { return utf8.RuneCountInString(s) }

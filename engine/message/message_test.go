@@ -19,6 +19,9 @@ func TestATextIsOneShortLine(t *testing.T) {
 	for name, tc := range map[string]struct{ got, want string }{
 		"Short":         {message.Cut("a\nb\x00", 10), "a b "},
 		"Long":          {message.Cut("abcdefgh", 6), "abc..."},
+		"Words":         {message.CutWords("ab cde fgh", 9), "ab cde..."},
+		"NoWords":       {message.CutWords("abcdefgh", 6), "abc..."},
+		"AllWords":      {message.CutWords("ab c...", 10), "ab c..."},
 		"Bytes":         {message.Cut("a\xff", 10), "a?"},
 		"NoRoom":        {message.Cut("abcdefgh", 2), "..."},
 		"First":         {message.First("full", "less"), "full"},
@@ -30,7 +33,7 @@ func TestATextIsOneShortLine(t *testing.T) {
 		"JoinedNone":    {message.Join(nil, 10), ""},
 		"Pages":         {strings.Join(message.Pages([]string{"a", "b", "cccc", "dddddddd"}, 7), "|"), "a; b|cccc|dddd..."},
 		"Detailed":      {message.Detailed("why", "kubectl get x"), "why"},
-		"DetailedShort": {message.Detailed(long, "kubectl get x"), strings.Repeat("ä", message.Most-17) + "... kubectl get x"},
+		"DetailedShort": {message.Detailed(long, "kubectl get x"), strings.Repeat("ä", message.Most-23) + "... More: kubectl get x"},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %q, want %q", name, tc.got, tc.want)

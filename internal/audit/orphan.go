@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
@@ -36,17 +37,33 @@ func losable(u *unstructured.Unstructured) bool {
 
 // ownerGone is of a managed resource whose owner is gone.
 func ownerGone(about Ref, owner resource.Reference) Finding {
-	return newFinding(OwnerGone, about, fmt.Sprintf("its owner %s %s is gone", owner.Kind, owner.Name), remedyLeft(about))
+	return newFinding(OwnerGone, about, fmt.Sprintf("its owner %s %s is gone", owner.Kind, owner.Name), remedyGone(about, owner))
+}
+
+// remedyGone gives it to its owner, created again, or to none.
+func remedyGone(about Ref, owner resource.Reference) string {
+	by := owner.Kind
+	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err == nil && gv.Group != "" {
+		by += "." + gv.Group
+	}
+
+	return fmt.Sprintf(`create %s %s again with the annotation crossplane.io/paused: "true", then kubectl kausality adopt %s --by %s/%s; `+
+		"or kubectl kausality release %[3]s", owner.Kind, owner.Name, about.argument(), by, owner.Name)
 }
 
 func remedyLeft(about Ref) string {
-	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetAPIVersion(about.APIVersion)
-	u.SetKind(about.Kind)
-	u.SetNamespace(about.Namespace)
-	u.SetName(about.Name)
+	return "kubectl kausality adopt " + about.argument() + ", or kubectl kausality release " + about.argument()
+}
 
-	return "kubectl kausality adopt " + resource.Argument(u) + ", or kubectl kausality release " + resource.Argument(u)
+// argument is the object as an argument of a command.
+func (r Ref) argument() string {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetAPIVersion(r.APIVersion)
+	u.SetKind(r.Kind)
+	u.SetNamespace(r.Namespace)
+	u.SetName(r.Name)
+
+	return resource.Argument(u)
 }
 
 // Recorded judges the record of an external object whose managed resource is gone: data

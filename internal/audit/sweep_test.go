@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -318,5 +319,23 @@ func TestKindsThatNobodyIsAskedAboutAreFound(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestTheRemedyOfAnOrphanIsWhole names its owner, which has to be created paused before it can adopt.
+func TestTheRemedyOfAnOrphanIsWhole(t *testing.T) {
+	t.Parallel()
+
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.org/v1", "kind": "Instance", "metadata": map[string]any{"name": "db-1", "namespace": "shop"},
+		"spec": map[string]any{"managementPolicies": []any{"Observe"}, "forProvider": map[string]any{}, "providerConfigRef": map[string]any{"name": "x"}},
+	}}
+
+	const want = `create XDatabase db-x again with the annotation crossplane.io/paused: "true", then ` +
+		"kubectl kausality adopt Instance.example.org/db-1 -n shop --by XDatabase.acme.io/db-x; or kubectl kausality release Instance.example.org/db-1 -n shop"
+
+	got := audit.Left(u, resource.Reference{APIVersion: "acme.io/v1", Kind: "XDatabase", Name: "db-x"}, true, time.Now())
+	if len(got) != 1 || got[0].Remedy != want {
+		t.Errorf("got %+v, want %s", got, want)
 	}
 }

@@ -85,7 +85,8 @@ func (w *writer) level(l level, first bool) {
 
 	if first && w.Create {
 		w.draft(l.graph, root, []string{v1alpha1.MutationCreate}, w.initiators(), []v1alpha1.Permission{},
-			fmt.Sprintf("Who may make %s %s. What is made for it needs no policy until it has been ready once.", article(root.Kind), root.Kind))
+			fmt.Sprintf("Who may create %s %s. Without an Enforcement, others create it, too, with a warning. "+
+				"Its parts need no policy until it has been ready once.", article(root.Kind), root.Kind))
 	}
 
 	groups := w.groups(l)
