@@ -116,11 +116,14 @@ func (h Held) subject() string {
 func (h Held) start(most int) string {
 	const least = 20
 
-	if values := h.values(); most < utf8.RuneCountInString(values)+least {
+	values := h.values()
+
+	out := message.CutWords(h.inFewer(), most)
+	if utf8.RuneCountInString(out) < utf8.RuneCountInString(values)+least {
 		return values
 	}
 
-	return message.CutWords(h.inFewer(), most)
+	return out
 }
 
 // because says why it is held, after what is.

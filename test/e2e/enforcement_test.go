@@ -69,7 +69,7 @@ func TestAnUnaskedChangeMeetsWhatItsEnforcementSays(t *testing.T) {
 				t.Errorf("%s\nThe size is %q, want %q", tc.reason, got, tc.stored)
 			}
 
-			audited(t, l, task, tc.audited, map[string]string{"missing": `policy "lab-plans" allows`})
+			audited(t, l, task, tc.audited, map[string]string{"missing": `no policy about Plan allows it`})
 
 			if tc.events {
 				reason := "Kausality" + tc.audited
