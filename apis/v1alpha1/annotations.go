@@ -20,8 +20,8 @@ const (
 	// AnnotationAllowances is on parents and managed resources: a list of
 	// [Allowance], the mutations that may follow from this object's state.
 	AnnotationAllowances = AnnotationPrefix + "allowances"
-	// AnnotationTrace is on every object whose change was allowed: a list of
-	// [TraceEntry], newest first, at most [MaxTraceEntries].
+	// AnnotationTrace is on every object whose change was allowed, and on roots from
+	// their creation, whoever created them: a list of [TraceEntry], newest first, at most [MaxTraceEntries].
 	AnnotationTrace = AnnotationPrefix + "trace"
 	// AnnotationRecord is on objects that have used an allowance of which nothing else shows that, and on those that were
 	// changed without a new generation: an [ObjectRecord].

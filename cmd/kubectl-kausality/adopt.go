@@ -25,7 +25,7 @@ import (
 
 // Reasons why something is not adopted.
 var (
-	errNobody   = errors.New("create it again with the annotation crossplane.io/paused: \"true\", and adopt with --by KIND/NAME")
+	errNobody   = errors.New("create the owner again with the annotation crossplane.io/paused: \"true\", and name it with --by KIND/NAME")
 	errNoXR     = errors.New("it is no composite resource")
 	errUnbound  = errors.New("the claim has no composite resource yet")
 	errXREnding = errors.New("the composite resource is being deleted")

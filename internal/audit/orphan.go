@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
@@ -42,13 +41,10 @@ func ownerGone(about Ref, owner resource.Reference) Finding {
 
 // remedyGone gives it to its owner, created again, or to none.
 func remedyGone(about Ref, owner resource.Reference) string {
-	by := owner.Kind
-	if gv, err := schema.ParseGroupVersion(owner.APIVersion); err == nil && gv.Group != "" {
-		by += "." + gv.Group
-	}
+	by := Ref{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name}
 
-	return fmt.Sprintf(`create %s %s again with the annotation crossplane.io/paused: "true", then kubectl kausality adopt %s --by %s/%s; `+
-		"or kubectl kausality release %[3]s", owner.Kind, owner.Name, about.argument(), by, owner.Name)
+	return fmt.Sprintf(`create %s %s again with the annotation crossplane.io/paused: "true", then kubectl kausality adopt %s --by %s; `+
+		"or kubectl kausality release %[3]s", owner.Kind, owner.Name, about.argument(), by.argument())
 }
 
 func remedyLeft(about Ref) string {
