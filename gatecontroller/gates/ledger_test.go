@@ -104,6 +104,17 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 			},
 			news: []news{{overdue: true}},
 		},
+		"Drift": {
+			reason: "What was changed outside counts until it is reverted.",
+			do: func(l *Ledger) []news {
+				l.tell(gk, key, topicDrift, "one digest")
+				l.tell(gk, types.NamespacedName{Name: "other"}, topicDrift, "another")
+				l.tell(gk, key, topicDrift, "")
+
+				return nil
+			},
+			want: []string{"drifted_resources{g,K} 1"},
+		},
 		"Broken": {
 			reason: "A condition that cannot be evaluated is told of once, and again when it fails for another reason.",
 			do: func(l *Ledger) []news {

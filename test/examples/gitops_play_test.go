@@ -123,7 +123,7 @@ func (s *storeFromGit) isAppliedOnceMore(t *testing.T) {
 	s.approvals.commit(t, s.approval(t, "1", s.first))
 	s.eventually(t, "an approval that grants nothing", s.becomes("1", v1alpha1.ApprovalStateSuperseded))
 	s.rest(t)
-	s.eventually(t, "a store that is held", s.outside("small"), s.says("1 held"))
+	s.eventually(t, "a store that is held", s.outside("small"), s.says("1 change held"))
 
 	s.approvals.commit(t)
 	s.eventually(t, "no approval", s.gone("1"), s.approvals.says(inSync))
@@ -183,7 +183,7 @@ func (s *storeFromGit) isWithdrawn(t *testing.T) {
 		}
 
 		return nil
-	}, s.outside("small"), s.says("1 held"))
+	}, s.outside("small"), s.says("1 change held"))
 	s.approvals.commit(t, s.approval(t, "4", pch.Status.Digest))
 	s.eventually(t, "a large store", s.outside("large"), s.becomes("4", v1alpha1.ApprovalStateApplied), s.says(": settled"), s.tracedTo("4"))
 	s.rest(t)

@@ -119,7 +119,7 @@ func (s *storeFromGit) held(t *testing.T, from, to string) *v1alpha1.PendingChan
 		out = pch
 
 		return nil
-	}, s.says("1 held"))
+	}, s.says("1 change held"))
 
 	return out
 }
