@@ -179,6 +179,10 @@ fix: ## Format, and fix what the linters can fix by themselves.
 	$(TOOLS) && "$$tools/golangci-lint" run --fix ./...
 	$(GO) mod tidy
 
+.PHONY: house
+house: ## Print how much of the code somebody has to hold in their head, beside commit ea921c02.
+	$(GO) run ./hack/house
+
 .PHONY: generate
 generate: ## Generate deepcopy functions, CRDs, RBAC and docs/reference from the Go sources.
 	hack/generate.sh
