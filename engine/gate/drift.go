@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -35,9 +36,9 @@ const (
 
 // compared notes in a record, which closes a gate, in which fields the external object was compared, and differs then. Where the
 // gate was not open for Update, or is given up on, these stay as they were: what differs since is drift still.
-func (p *planner) compared(rec *v1alpha1.GateRecord) {
-	was := p.record
-	rec.Object = p.objectNow(rec)
+func (m managed) compared(rec *v1alpha1.GateRecord) {
+	was := m.record
+	rec.Object = m.objectNow(rec)
 
 	if was != nil && !was.Creating &&
 		(was.State == v1alpha1.GateClosed || !slices.Contains(was.Actions, ActionUpdate) || len(rec.Actions) > 0) {
@@ -48,14 +49,14 @@ func (p *planner) compared(rec *v1alpha1.GateRecord) {
 
 	rec.Compared, rec.Differs = "", nil
 
-	if !Governed(p.u) {
+	if !Governed(m.u) {
 		return // [Trim] leaves nothing to compare.
 	}
 
 	path, _ := fieldpath.Parse(fieldForProvider)
 	fields := map[string]bool{}
 
-	eachShown(path, resource.Map(p.u.Object, "spec", "forProvider"), resource.Map(p.u.Object, "status", "atProvider"),
+	eachShown(path, resource.Map(m.u.Object, "spec", "forProvider"), resource.Map(m.u.Object, "status", "atProvider"),
 		func(path fieldpath.Path, _, _ any) { fields[upToList(path).String()] = true })
 
 	if len(fields) == 0 || len(fields) > maxCompared {
@@ -69,7 +70,7 @@ func (p *planner) compared(rec *v1alpha1.GateRecord) {
 
 	rec.Compared = base64.StdEncoding.EncodeToString(raw)
 
-	for _, c := range Differing(p.u) {
+	for _, c := range Differing(m.u) {
 		if rec.Differs = append(rec.Differs, c.Field); len(rec.Differs) > maxDiffers {
 			rec.Differs = []string{fieldForProvider}
 
@@ -165,7 +166,7 @@ func Drift(u *unstructured.Unstructured) []change.Change {
 	withheld, err := wish.Withheld(u)
 	stored, unread := allowance.ParseStored(u)
 
-	if err != nil || unread != nil || withheld.Repairs("spec", "forProvider") || len((&view{u: u, record: rec}).replaced()) > 0 {
+	if err != nil || unread != nil || withheld.Repairs("spec", "forProvider") || len(managed{u: u, record: rec}.replaced()) > 0 {
 		return nil
 	}
 
@@ -256,8 +257,8 @@ const maxDriftValue = 128
 
 // withholdDrift takes Update from what is pending of a resource whose external object has drifted, until that is reverted there
 // or approved. What a window gives by itself reverts drift.
-func (s serving) withholdDrift(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
-	if !slices.Contains(actionsOf(pending), ActionUpdate) || slices.ContainsFunc(pending, windowUpdates) || len(s.unapproved(pending)) == 0 {
+func (m managed) withholdDrift(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
+	if !slices.Contains(actionsOf(pending), ActionUpdate) || slices.ContainsFunc(pending, windowUpdates) || len(m.unapproved(pending)) == 0 {
 		return pending
 	}
 
@@ -269,19 +270,19 @@ func windowUpdates(a v1alpha1.Allowance) bool {
 }
 
 // unapproved are the fields of the drift that no pending allowance is for.
-func (s serving) unapproved(pending []v1alpha1.Allowance) []string {
-	if !s.looksForDrift() {
+func (m managed) unapproved(pending []v1alpha1.Allowance) []string {
+	if !m.looksForDrift() {
 		return nil
 	}
 
-	approved, asked := map[string]bool{}, s.askedFields(pending)
+	approved, asked := map[string]bool{}, m.askedFields(pending)
 
 	for _, a := range pending {
 		approved[a.Digest] = a.Digest != ""
 	}
 
-	list := Drift(s.u)
-	entries := entriesOf(s.u, list)
+	list := Drift(m.u)
+	entries := entriesOf(m.u, list)
 
 	var out []string
 
@@ -306,9 +307,9 @@ func reverts(rec *v1alpha1.GateRecord) bool {
 
 // revertShown is the first field in which the external object is shown to differ still, of those that did not when the gate
 // closed last; empty for none.
-func (v *view) revertShown() string {
-	for _, c := range Differing(v.u) {
-		if wasEqual(v.record, c.Path) {
+func (m managed) revertShown() string {
+	for _, c := range Differing(m.u) {
+		if wasEqual(m.record, c.Path) {
 			return c.Field
 		}
 	}
@@ -317,25 +318,25 @@ func (v *view) revertShown() string {
 }
 
 // drifted says for a person why a gate stays closed because of drift; empty where it does not.
-func (p *planner) drifted() string {
+func (m managed) drifted(limits limits, now time.Time) string {
 	switch {
-	case !p.looksForDrift():
+	case !m.looksForDrift():
 		return ""
-	case lost(p.u, p.record):
+	case lost(m.u, m.record):
 		return "closed: the external object is gone, and is recreated once that is approved"
-	case replacedOutside(p.u, p.record):
+	case replacedOutside(m.u, m.record):
 		return "closed: the provider shows another external object, which is updated once that is approved"
 	}
 
-	asked := slices.DeleteFunc(slices.Clone(p.allowances), func(a v1alpha1.Allowance) bool {
-		return !allowance.External(a) || !slices.Contains(p.remaining(a), ActionUpdate)
+	asked := slices.DeleteFunc(slices.Clone(m.allowances), func(a v1alpha1.Allowance) bool {
+		return !allowance.External(a) || !slices.Contains(m.remaining(limits, now, a), ActionUpdate)
 	})
 
 	if len(asked) == 0 {
 		return ""
 	}
 
-	fields := p.unapproved(asked)
+	fields := m.unapproved(asked)
 	if len(fields) == 0 {
 		return ""
 	}

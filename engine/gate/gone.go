@@ -26,17 +26,17 @@ const textGone = "external resource does not exist"
 
 // shutSet is the set of a closed gate. Of what is being deleted LateInitialize stays: a provider that may only observe does not
 // let go of what is gone.
-func (v *view) shutSet() []string {
-	if resource.Deleting(v.u) {
-		return Closed(v.desired, v.opts.LateInitialize)
+func (m managed) shutSet() []string {
+	if resource.Deleting(m.u) {
+		return Closed(m.desired, m.late)
 	}
 
 	return []string{ActionObserve}
 }
 
 // isShut reports whether a set that is in force is that of a closed gate, of this version or of a former one.
-func (v *view) isShut() bool {
-	return Same(v.current, []string{ActionObserve}) || Same(v.current, Closed(v.desired, v.opts.LateInitialize))
+func (m managed) isShut() bool {
+	return Same(m.current, []string{ActionObserve}) || Same(m.current, Closed(m.desired, m.late))
 }
 
 // saysGone reports whether a provider says of a managed resource that its external object does not exist.
@@ -53,8 +53,8 @@ func lost(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
 }
 
 // looksForDrift reports whether drift is looked for of the resource's kind.
-func (v *view) looksForDrift() bool {
-	return !v.opts.WithoutDrift.Has(v.u.GroupVersionKind().GroupKind())
+func (m managed) looksForDrift() bool {
+	return m.drifts
 }
 
 // objectOf stands for what the external system itself says which object it is; empty where it says nothing.
@@ -70,26 +70,26 @@ func objectOf(u *unstructured.Unstructured) string {
 // objectNow is what a record that closes a gate says of that. Where it was open to have the object made, and its provider has made one,
 // the provider shows that when it looks again: what another one made meanwhile is not that. Where it was not open to change it, what is
 // shown is no news.
-func (p *planner) objectNow(rec *v1alpha1.GateRecord) string {
-	was := p.record
+func (m managed) objectNow(rec *v1alpha1.GateRecord) string {
+	was := m.record
 
 	switch {
 	case was == nil || was.Creating:
-		return objectOf(p.u)
+		return objectOf(m.u)
 	case slices.Contains(was.Actions, ActionCreate) && was.State == v1alpha1.GateOpen:
-		return p.objectBefore()
+		return m.objectBefore()
 	case was.State == v1alpha1.GateClosed || len(rec.Actions) > 0 || !slices.Contains(was.Actions, ActionUpdate):
-		return cmp.Or(was.Object, objectOf(p.u))
+		return cmp.Or(was.Object, objectOf(m.u))
 	default:
-		return objectOf(p.u)
+		return objectOf(m.u)
 	}
 }
 
 // objectBefore is what the record says of that as long as nothing is known of another one: where the gate is open to have one made, and
 // its provider has done so, what was there before says nothing.
-func (p *planner) objectBefore() string {
-	was := p.record
-	if was.State == v1alpha1.GateOpen && slices.Contains(was.Actions, ActionCreate) && madeSince(p.u, was.Since.Time) {
+func (m managed) objectBefore() string {
+	was := m.record
+	if was.State == v1alpha1.GateOpen && slices.Contains(was.Actions, ActionCreate) && madeSince(m.u, was.Since.Time) {
 		return ""
 	}
 
@@ -111,15 +111,15 @@ func replacedOutside(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) boo
 
 // withholdLost takes Update from what is pending of a resource whose external object is gone, where to update it would be to make it,
 // which takes Create, or is another one, until that is approved.
-func (s serving) withholdLost(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
+func (m managed) withholdLost(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
 	actions := actionsOf(pending)
 
 	switch {
-	case !slices.Contains(actions, ActionUpdate) || !s.looksForDrift():
+	case !slices.Contains(actions, ActionUpdate) || !m.looksForDrift():
 		return pending
-	case lost(s.u, s.record) && !slices.Contains(actions, ActionCreate):
+	case lost(m.u, m.record) && !slices.Contains(actions, ActionCreate):
 		return without(pending, ActionUpdate)
-	case replacedOutside(s.u, s.record) && !approves(pending, anotherEntry(s.u).Digest):
+	case replacedOutside(m.u, m.record) && !approves(pending, anotherEntry(m.u).Digest):
 		return without(pending, ActionUpdate)
 	default:
 		return pending

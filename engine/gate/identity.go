@@ -38,31 +38,31 @@ func stands(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
 }
 
 // replaced are the fields by which the managed resource stands for another external object than its gate was last open for.
-func (v *view) replaced() []string {
-	if v.record == nil || v.record.Identity == nil || !stands(v.u, v.record) {
+func (m managed) replaced() []string {
+	if m.record == nil || m.record.Identity == nil || !stands(m.u, m.record) {
 		return nil
 	}
 
-	return slices.DeleteFunc(identity.Differs(*v.record.Identity, identity.Of(v.u, v.opts.Identity)), func(field string) bool {
-		return field == identity.FieldName && !v.renamed()
+	return slices.DeleteFunc(identity.Differs(*m.record.Identity, identity.Of(m.u, m.identity)), func(field string) bool {
+		return field == identity.FieldName && !m.renamed()
 	})
 }
 
 // renamed reports whether anybody else than its provider may have given the managed resource another external name: that is in its
 // trace. A provider gives it the name that it knows the external object by once it has made or seen that.
-func (v *view) renamed() bool {
-	entries, err := allowance.ParseTrace(v.u)
+func (m managed) renamed() bool {
+	entries, err := allowance.ParseTrace(m.u)
 
 	return err != nil || slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool { return e.Field == identity.FieldName })
 }
 
 // recognised is the identity to record with a move: what was last recorded as long as nothing else is allowed.
-func (v *view) recognised() *v1alpha1.ExternalIdentity {
-	if v.record != nil && v.record.Identity != nil && len(v.replaced()) > 0 {
-		return v.record.Identity
+func (m managed) recognised() *v1alpha1.ExternalIdentity {
+	if m.record != nil && m.record.Identity != nil && len(m.replaced()) > 0 {
+		return m.record.Identity
 	}
 
-	out := identity.Of(v.u, v.opts.Identity)
+	out := identity.Of(m.u, m.identity)
 
 	return &out
 }
@@ -81,27 +81,27 @@ func MakeAnew(actions []string) bool {
 }
 
 // behind is what stays outside without a managed resource where a gate is, or was, open for some actions.
-func (v *view) behind(actions []string) *v1alpha1.ExternalIdentity {
-	if !slices.Contains(actions, ActionCreate) || len(v.replaced()) == 0 {
+func (m managed) behind(actions []string) *v1alpha1.ExternalIdentity {
+	if !slices.Contains(actions, ActionCreate) || len(m.replaced()) == 0 {
 		return nil
 	}
 
-	return v.record.Identity
+	return m.record.Identity
 }
 
 // landedIdentity is the identity to record where what a gate was open for has landed.
-func (v *view) landedIdentity() *v1alpha1.ExternalIdentity {
-	if v.behind(v.record.Actions) == nil {
-		return v.recognised()
+func (m managed) landedIdentity() *v1alpha1.ExternalIdentity {
+	if m.behind(m.record.Actions) == nil {
+		return m.recognised()
 	}
 
-	out := identity.Of(v.u, v.opts.Identity)
+	out := identity.Of(m.u, m.identity)
 
 	return &out
 }
 
 // waitsForReplacement says why the gate of a managed resource stays closed that stands for another external object.
-func (v *view) waitsForReplacement(fields []string) string {
+func (m managed) waitsForReplacement(fields []string) string {
 	return "closed: " + strings.Join(fields, ", ") + " names another external object than before, and " +
-		identity.Describe(v.u, *v.record.Identity) + " would be orphaned"
+		identity.Describe(m.u, *m.record.Identity) + " would be orphaned"
 }

@@ -5,6 +5,7 @@ package gate
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,7 +86,7 @@ func NeedsProvider(u *unstructured.Unstructured) bool {
 
 // awaitsCreation reports whether a provider has looked at a managed resource that is to be made, and has neither begun to make its
 // external object nor said that this was there before: until then nobody knows whose a deletion would delete.
-func (c creation) awaitsCreation() bool { return c.creating() && !tried(c.u) }
+func (m managed) awaitsCreation() bool { return m.creating() && !tried(m.u) }
 
 // Deletion policies; Delete is that of a managed resource that has none.
 const (
@@ -99,23 +100,25 @@ func deletionPolicyOf(u *unstructured.Unstructured) string {
 
 // spares reports whether a record says that the external object stays though a deletion is allowed. The managed resource is
 // released then: the API server lets it go without its gate being open for Delete.
-func (v *view) spares(rec *v1alpha1.GateRecord) bool { return v.asksToDelete() && kept(v.u, rec) != "" }
+func (m managed) spares(rec *v1alpha1.GateRecord) bool {
+	return m.asksToDelete() && kept(m.u, rec) != ""
+}
 
 // noteKeeps has a plan that writes nothing write the record where that does not say whether the external object is kept.
-func (p *planner) noteKeeps(plan Plan) Plan {
-	if plan.Move != Stay || p.record == nil || p.record.State == v1alpha1.GateUngated || resource.Deleting(p.u) {
+func (m managed) noteKeeps(now time.Time, given windowsGiven, plan Plan) Plan {
+	if plan.Move != Stay || m.record == nil || m.record.State == v1alpha1.GateUngated || resource.Deleting(m.u) {
 		return plan
 	}
 
-	spared := p.record.Keeps && resource.Annotation(p.u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
-	if p.spares(p.record) == spared {
+	spared := m.record.Keeps && resource.Annotation(m.u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
+	if m.spares(m.record) == spared {
 		return plan
 	}
 
 	move := CloseUp
-	if p.record.State == v1alpha1.GateOpen {
+	if m.record.State == v1alpha1.GateOpen {
 		move = OpenUp
 	}
 
-	return p.move(move, p.current, *p.record, plan.Why)
+	return m.move(now, given, move, m.current, *m.record, plan.Why)
 }

@@ -17,45 +17,45 @@ const missingGone = "waiting for the resource to be gone"
 
 // landed says what is still missing until the allowed change is in the
 // external system.
-func (o observing) landed() lack {
-	if slices.Equal(Acting(o.record.Actions), []string{ActionDelete}) {
+func (m managed) landed(limits limits, now time.Time) lack {
+	if slices.Equal(Acting(m.record.Actions), []string{ActionDelete}) {
 		return lack{wait: WaitGone, text: missingGone}
 	}
 
 	// (a) The provider has reconciled with the gate open. The allowance's own
 	// generation does not count: with the gate closed it is reported as synced
 	// too, and nothing was applied.
-	generation := o.record.Generation
-	if o.record.Creating { // What came since is built as well.
-		generation = max(generation, resource.Generation(o.u))
+	generation := m.record.Generation
+	if m.record.Creating { // What came since is built as well.
+		generation = max(generation, resource.Generation(m.u))
 	}
 
-	synced, missing := o.synced(generation)
+	synced, missing := m.synced(generation)
 	if missing != "" {
 		return lack{wait: WaitSynced, text: missing}
 	}
 
 	// (b) Nothing runs in the background or has failed there.
-	if missing := o.asyncOperation(); missing != "" {
+	if missing := m.asyncOperation(); missing != "" {
 		return lack{wait: WaitOperation, text: missing}
 	}
 
 	// (c) The external system shows the new values, or the policy's own
 	// condition holds; a new one is ready.
-	t := o.terms()
+	t := m.terms(limits)
 
-	shown, missed := o.result(t)
+	shown, missed := m.result(t)
 	if !missed.nothing() {
 		return missed
 	}
 
-	if shown && o.saidSince(synced) && !o.overtaken() {
+	if shown && m.saidSince(synced) && !m.overtaken() {
 		return lack{}
 	}
 
 	// Where it shows none of them, or nothing can be known from what it shows, (a)
 	// and (b) must hold for a while.
-	if left := t.settle - o.now.Sub(o.steadySince()); left > 0 {
+	if left := t.settle - now.Sub(m.steadySince()); left > 0 {
 		return lack{wait: WaitSettle, text: "waiting for the change to settle", again: left}
 	}
 
@@ -70,8 +70,8 @@ func (o observing) landed() lack {
 // upjet's callback at the end of an asynchronous operation, and a gate that
 // waited for it would stay open for ever. Such a condition may be from before
 // the opening: see saidSince.
-func (o observing) synced(generation int64) (c resource.Condition, missing string) {
-	c, ok := resource.ConditionOf(o.u, resource.ConditionSynced)
+func (m managed) synced(generation int64) (c resource.Condition, missing string) {
+	c, ok := resource.ConditionOf(m.u, resource.ConditionSynced)
 
 	switch {
 	case !ok:
@@ -86,8 +86,8 @@ func (o observing) synced(generation int64) (c resource.Condition, missing strin
 }
 
 // generations reports whether the provider says which generation it has synced, as far as it has said anything.
-func (o observing) generations() bool {
-	c, ok := resource.ConditionOf(o.u, resource.ConditionSynced)
+func (m managed) generations() bool {
+	c, ok := resource.ConditionOf(m.u, resource.ConditionSynced)
 
 	return !ok || c.ObservedGeneration != 0
 }
@@ -97,20 +97,20 @@ func (o observing) generations() bool {
 // it has a generation, and is no older than the operation's end. One that is
 // not proves nothing before it has settled, whatever the status shows: upjet's
 // callback sets Synced when an operation ends, and the status is from before.
-func (o observing) saidSince(synced resource.Condition) bool {
+func (m managed) saidSince(synced resource.Condition) bool {
 	said, _ := time.Parse(time.RFC3339, synced.LastTransitionTime)
 
 	return synced.ObservedGeneration != 0 &&
-		!o.latest(time.Time{}, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation).After(said)
+		!m.latest(time.Time{}, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation).After(said)
 }
 
 // overtaken reports whether a provider may still be at a change in the background
 // that another change has overtaken. It reports the later one as synced all the
 // same, and if that takes the first one back, the external system shows the
 // wanted values until the first one is made.
-func (o observing) overtaken() bool {
-	_, works := resource.ConditionOf(o.u, resource.ConditionLastAsyncOperation)
-	_, announces := resource.ConditionOf(o.u, resource.ConditionAsyncOperation)
+func (m managed) overtaken() bool {
+	_, works := resource.ConditionOf(m.u, resource.ConditionLastAsyncOperation)
+	_, announces := resource.ConditionOf(m.u, resource.ConditionAsyncOperation)
 
 	if !works && !announces {
 		return false
@@ -118,7 +118,7 @@ func (o observing) overtaken() bool {
 
 	generations := map[int64]bool{}
 
-	for _, a := range underWay(o.record) {
+	for _, a := range underWay(m.record) {
 		generations[a.Generation] = true
 	}
 
@@ -130,16 +130,16 @@ func (o observing) overtaken() bool {
 // own move. A transition that lies in the future, for clocks differ, is waited
 // for: settling late keeps a gate open for longer, settling early loses a
 // change. One without a readable time counts as before the move.
-func (o observing) steadySince() time.Time {
-	return o.latest(o.record.Since.Time,
+func (m managed) steadySince() time.Time {
+	return m.latest(m.record.Since.Time,
 		resource.ConditionSynced, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation)
 }
 
 // latest returns the latest transition of some conditions, if that is after a
 // time.
-func (o observing) latest(since time.Time, types ...string) time.Time {
+func (m managed) latest(since time.Time, types ...string) time.Time {
 	for _, typ := range types {
-		c, _ := resource.ConditionOf(o.u, typ)
+		c, _ := resource.ConditionOf(m.u, typ)
 
 		if t, err := time.Parse(time.RFC3339, c.LastTransitionTime); err == nil && t.After(since) {
 			since = t
@@ -150,12 +150,12 @@ func (o observing) latest(since time.Time, types ...string) time.Time {
 }
 
 // asyncOperation says what an asynchronous provider is still at.
-func (o observing) asyncOperation() string {
-	if c, ok := resource.ConditionOf(o.u, resource.ConditionAsyncOperation); ok && c.Reason == "Ongoing" {
+func (m managed) asyncOperation() string {
+	if c, ok := resource.ConditionOf(m.u, resource.ConditionAsyncOperation); ok && c.Reason == "Ongoing" {
 		return "waiting for the provider's asynchronous operation"
 	}
 
-	if c, ok := resource.ConditionOf(o.u, resource.ConditionLastAsyncOperation); ok && c.Status == "False" {
+	if c, ok := resource.ConditionOf(m.u, resource.ConditionLastAsyncOperation); ok && c.Status == "False" {
 		return fmt.Sprintf("waiting for the provider, whose last asynchronous operation failed: %s", c.Message)
 	}
 

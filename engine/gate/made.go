@@ -85,107 +85,107 @@ func implicit(a v1alpha1.Allowance) bool {
 
 // unmade reports whether an action of an allowance is not to be served, because
 // the provider has not made the external object, or has made it what the spec says.
-func (s serving) unmade(a v1alpha1.Allowance, action string) bool {
+func (m managed) unmade(limits limits, now time.Time, a v1alpha1.Allowance, action string) bool {
 	switch {
 	case !implicit(a):
 		return false
-	case made(s.u):
-		lacks, _ := s.lacksUpdate()
+	case made(m.u):
+		lacks, _ := m.lacksUpdate(limits, now)
 
-		return action == ActionUpdate && s.creating() && !slices.Contains(s.record.Actions, ActionUpdate) && !lacks
+		return action == ActionUpdate && m.creating() && !slices.Contains(m.record.Actions, ActionUpdate) && !lacks
 	default:
-		return action == ActionUpdate || !s.fresh() && !s.creating()
+		return action == ActionUpdate || !m.fresh() && !m.creating()
 	}
 }
 
 // lacksUpdate reports whether the external object that the provider has made is not all that the spec says, as far as the
 // provider shows it, or when to ask again. A provider shows nothing before it observes what it made.
-func (c creation) lacksUpdate() (lacks bool, again time.Duration) {
-	want, have := resource.Map(c.u.Object, "spec", "forProvider"), resource.Map(c.u.Object, "status", "atProvider")
+func (m managed) lacksUpdate(limits limits, now time.Time) (lacks bool, again time.Duration) {
+	want, have := resource.Map(m.u.Object, "spec", "forProvider"), resource.Map(m.u.Object, "status", "atProvider")
 
-	if _, missing := c.synced(resource.Generation(c.u)); missing != "" || c.whole() && !c.leaves() {
+	if _, missing := m.synced(resource.Generation(m.u)); missing != "" || m.whole() && !m.leaves() {
 		return false, 0
 	}
 
-	if shown, _ := compare(want, have); shown || c.ready() {
+	if shown, _ := compare(want, have); shown || m.ready() {
 		return true, 0
 	}
 
-	left := max(0, c.terms().settle-c.now.Sub(c.steadySince()))
+	left := max(0, m.terms(limits).settle-now.Sub(m.steadySince()))
 
 	return left == 0, left
 }
 
 // leaves reports whether the spec no longer has what the external object was made with, by the trace: what is not wanted
 // is not to be missed in what the provider shows.
-func (c creation) leaves() bool {
-	entries, _ := allowance.ParseTrace(c.u) // What does not parse names nothing.
+func (m managed) leaves() bool {
+	entries, _ := allowance.ParseTrace(m.u) // What does not parse names nothing.
 
 	return slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool {
 		path, err := fieldpath.Parse(e.Field)
-		if err != nil || !strings.HasPrefix(e.Field, "spec.forProvider.") || c.record == nil || e.Generation <= c.record.Generation {
+		if err != nil || !strings.HasPrefix(e.Field, "spec.forProvider.") || m.record == nil || e.Generation <= m.record.Generation {
 			return false
 		}
 
-		_, there := path.In(c.u.Object)
+		_, there := path.In(m.u.Object)
 
 		return !there
 	})
 }
 
 // fresh reports whether the resource is new, to be made, and was perhaps made paused.
-func (c creation) fresh() bool {
-	return c.record == nil && (len(c.current) == 0 || slices.Contains(c.current, ActionCreate))
+func (m managed) fresh() bool {
+	return m.record == nil && (len(m.current) == 0 || slices.Contains(m.current, ActionCreate))
 }
 
 // creating reports whether the gate is open for the resource's first creation.
-func (c creation) creating() bool {
-	return c.record != nil && c.record.Creating
+func (m managed) creating() bool {
+	return m.record != nil && m.record.Creating
 }
 
 // unknown reports whether the external object of a resource may have existed before
 // it, which is not known yet.
-func (c creation) unknown() bool {
-	acting := c.current
-	if c.record != nil {
-		acting = c.record.Actions
+func (m managed) unknown() bool {
+	acting := m.current
+	if m.record != nil {
+		acting = m.record.Actions
 	}
 
-	return (c.record == nil || c.creating()) && !slices.Contains(acting, ActionUpdate) && !made(c.u)
+	return (m.record == nil || m.creating()) && !slices.Contains(acting, ActionUpdate) && !made(m.u)
 }
 
 // existing reports whether a record that is written now is of a resource whose
 // external object existed, and was not made since what the spec says.
-func (c creation) existing() bool {
-	if c.record == nil { // Its provider may not create it, or is content without.
-		return c.unknown() && (!slices.Contains(c.current, ActionCreate) || c.ready())
+func (m managed) existing() bool {
+	if m.record == nil { // Its provider may not create it, or is content without.
+		return m.unknown() && (!slices.Contains(m.current, ActionCreate) || m.ready())
 	}
 
-	return c.record.Existed
+	return m.record.Existed
 }
 
 // existed reports whether the external object of a resource whose gate is open for
 // its first creation, or for its replacement, was there before: its provider may create it, did not, and
 // is content.
-func (c creation) existed() bool {
-	if !c.creates() || begun(c.u) ||
-		slices.Contains(c.record.Actions, ActionUpdate) || !slices.Contains(c.record.Actions, ActionCreate) {
+func (m managed) existed(limits limits, now time.Time) bool {
+	if !m.creates() || begun(m.u) ||
+		slices.Contains(m.record.Actions, ActionUpdate) || !slices.Contains(m.record.Actions, ActionCreate) {
 		return false
 	}
 
-	synced, missing := c.synced(c.record.Generation)
+	synced, missing := m.synced(m.record.Generation)
 
 	// Without a generation it may be from before the opening.
-	return missing == "" && (synced.ObservedGeneration != 0 || c.now.Sub(c.record.Since.Time) >= c.opts.Settle)
+	return missing == "" && (synced.ObservedGeneration != 0 || now.Sub(m.record.Since.Time) >= limits.settle)
 }
 
 // creates reports whether the gate is open to have the external object made, which its provider has not done.
-func (c creation) creates() bool {
-	if c.creating() {
-		return !made(c.u)
+func (m managed) creates() bool {
+	if m.creating() {
+		return !made(m.u)
 	}
 
-	return c.record != nil && c.behind(c.record.Actions) != nil && !madeSince(c.u, c.record.Since.Time)
+	return m.record != nil && m.behind(m.record.Actions) != nil && !madeSince(m.u, m.record.Since.Time)
 }
 
 // whole is what an allowance is for that is for all that differs.
@@ -196,15 +196,15 @@ func whole(field string) bool {
 // withholdUpdate takes Update from what is pending of a resource whose external
 // object existed, unless it is for all in which that differs: one update makes
 // all of the spec.
-func (s serving) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
-	pending = s.withholdLost(pending)
+func (m managed) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
+	pending = m.withholdLost(pending)
 
-	if !s.existing() && !s.unknown() {
-		return s.withholdDrift(pending)
+	if !m.existing() && !m.unknown() {
+		return m.withholdDrift(pending)
 	}
 
-	asked := s.askedFields(pending)
-	if slices.ContainsFunc(asked, whole) || covers(asked, Differing(s.u)) {
+	asked := m.askedFields(pending)
+	if slices.ContainsFunc(asked, whole) || covers(asked, Differing(m.u)) {
 		return pending
 	}
 
@@ -212,10 +212,10 @@ func (s serving) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowan
 }
 
 // askedFields are the fields that allowances with Update are for.
-func (s serving) askedFields(pending []v1alpha1.Allowance) []string {
+func (m managed) askedFields(pending []v1alpha1.Allowance) []string {
 	var asked []string
 
-	entries, _ := allowance.ParseTrace(s.u) // What does not parse names nothing.
+	entries, _ := allowance.ParseTrace(m.u) // What does not parse names nothing.
 
 	for _, a := range pending {
 		if !slices.Contains(a.Mutations, ActionUpdate) {

@@ -17,70 +17,70 @@ import (
 
 // move plans a write. The generation it records is the one the write itself
 // produces, and whatever has to last is counted from it.
-func (p *planner) move(m Move, set []string, rec v1alpha1.GateRecord, why string) Plan {
-	rec.V, rec.Generation = v1alpha1.RecordVersion, resource.Generation(p.u)
-	if !Same(p.current, set) {
+func (m managed) move(now time.Time, given windowsGiven, to Move, set []string, rec v1alpha1.GateRecord, why string) Plan {
+	rec.V, rec.Generation = v1alpha1.RecordVersion, resource.Generation(m.u)
+	if !Same(m.current, set) {
 		rec.Generation++
 	}
 
-	rec.Since = metav1.NewTime(p.now.UTC().Truncate(time.Second))
+	rec.Since = metav1.NewTime(now.UTC().Truncate(time.Second))
 
 	if rec.Identity == nil {
-		rec.Identity = p.recognised()
+		rec.Identity = m.recognised()
 	}
 
-	if p.record != nil {
-		rec.Unknown, rec.Keeps = p.record.Unknown, p.record.Keeps
+	if m.record != nil {
+		rec.Unknown, rec.Keeps = m.record.Unknown, m.record.Keeps
 
-		if p.record.State == v1alpha1.GateClosed && rec.State == v1alpha1.GateClosed {
-			rec.Since = p.record.Since
+		if m.record.State == v1alpha1.GateClosed && rec.State == v1alpha1.GateClosed {
+			rec.Since = m.record.Since
 		}
 	}
 
-	rec.Keeps = p.spares(&rec)
+	rec.Keeps = m.spares(&rec)
 
 	if rec.State == v1alpha1.GateClosed {
-		p.compared(&rec)
-	} else if p.record != nil {
-		rec.Compared, rec.Differs, rec.Object = p.record.Compared, p.record.Differs, p.objectBefore()
+		m.compared(&rec)
+	} else if m.record != nil {
+		rec.Compared, rec.Differs, rec.Object = m.record.Compared, m.record.Differs, m.objectBefore()
 	}
 
-	out := Plan{Move: m, Policies: set, Allowances: p.noteWindows(&rec), Why: why}
-	out.Record, out.Opens = rec, p.opensBy(&rec)
+	out := Plan{Move: to, Policies: set, Allowances: m.noteWindows(now, given, &rec), Why: why}
+	out.Record, out.Opens = rec, given.opensBy(&rec)
 
 	if rec.State == v1alpha1.GateOpen {
-		out.LeavesBehind = p.behind(rec.Actions)
+		out.LeavesBehind = m.behind(rec.Actions)
 	}
 
 	return out
 }
 
-func (p *planner) stay(why string) Plan {
-	plan := Plan{Move: Stay, Policies: p.current, Allowances: p.allowances, Why: why}
-	if p.record != nil {
-		plan.Record = *p.record
+func (m managed) stay(why string) Plan {
+	plan := Plan{Move: Stay, Policies: m.current, Allowances: m.allowances, Why: why}
+	if m.record != nil {
+		plan.Record = *m.record
 	}
 
 	return plan
 }
 
 // waiting leaves the gate open for what is missing, unless that takes too long.
-func (p *planner) waiting(missing lack) Plan {
-	plan := p.stay(missing.text)
+func (p planning) waiting(missing lack) Plan {
+	plan := p.m.stay(missing.text)
 	plan.Again, plan.Wait, plan.Broken = missing.again, missing.wait, missing.broken
 
-	t := p.terms()
+	t := p.m.terms(p.limits)
 	if t.maxOpen <= 0 {
 		return plan
 	}
 
-	left := t.maxOpen - p.now.Sub(p.record.Since.Time)
+	left := t.maxOpen - p.now.Sub(p.m.record.Since.Time)
 
 	switch {
 	case left > 0 && (plan.Again == 0 || left < plan.Again):
 		plan.Again = left
-	case left <= 0 && t.closeOverdue && !p.record.Creating && !resource.Deleting(p.u):
-		plan = p.giveUp("open for too long, and closed: " + missing.text)
+	case left <= 0 && t.closeOverdue && !p.m.record.Creating && !resource.Deleting(p.m.u):
+		plan = p.m.giveUp(p.now, p.given, "open for too long, and closed: "+missing.text)
 		plan.Wait, plan.Broken = missing.wait, missing.broken
 	}
 
@@ -90,94 +90,97 @@ func (p *planner) waiting(missing lack) Plan {
 }
 
 // open opens the gate for all that is pending, as far as one set can serve.
-func (p *planner) open() Plan {
-	set, serves := p.opening(nil)
+func (p planning) open() Plan {
+	set, serves := p.m.opening(p.pending, nil)
 
-	return p.unlessLanded(p.move(OpenUp, set, v1alpha1.GateRecord{
-		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(), Allowances: p.taking(serves), Existed: p.existing(),
-	}, p.askedBy()))
+	return p.unlessLanded(p.m.move(p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
+		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.consumed(), Allowances: p.m.taking(p.pending, serves), Existed: p.m.existing(),
+	}, askedBy(p.pending)))
 }
 
 // opening returns the set for some actions and all that is pending, and what it
 // serves. A deletion waits for no update that has not landed: that may fail for as
 // long as the resource is there, and changes nothing that is left after it.
-func (p *planner) opening(actions []string) (set, serves []string) {
-	asked := slices.Concat(actions, actionsOf(p.pending))
+func (m managed) opening(pending []v1alpha1.Allowance, actions []string) (set, serves []string) {
+	asked := slices.Concat(actions, actionsOf(pending))
 
-	set, serves = Open(asked, p.desired, p.opts.LateInitialize)
-	if slices.Contains(serves, ActionDelete) || !slices.ContainsFunc(p.pending, allowance.ByDeletion) {
+	set, serves = Open(asked, m.desired, m.late)
+	if slices.Contains(serves, ActionDelete) || !slices.ContainsFunc(pending, allowance.ByDeletion) {
 		return set, serves
 	}
 
-	return Open([]string{ActionDelete}, p.desired, p.opts.LateInitialize)
+	return Open([]string{ActionDelete}, m.desired, m.late)
 }
 
 // unlessLanded returns an opening, or the closing where what is allowed is
 // there already: the set was open when the provider saw the change, and all
 // that is new is the record.
-func (p *planner) unlessLanded(opening Plan) Plan {
-	if !Same(p.current, opening.Policies) {
+func (p planning) unlessLanded(opening Plan) Plan {
+	if !Same(p.m.current, opening.Policies) {
 		return opening
 	}
 
-	p.record = &opening.Record
-	if !p.landed().nothing() {
+	p.m.record = &opening.Record
+	if !p.m.landed(p.limits, p.now).nothing() {
 		return opening
 	}
 
-	return p.close("applied")
+	out := p.close("applied")
+	out.By = underWay(&opening.Record)
+
+	return out
 }
 
 // shut plans the closed set though nothing has landed: no allowance is
 // consumed.
-func (p *planner) shut(why string) Plan {
-	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed, Existed: p.existing() || p.unknown()}
+func (p planning) shut(why string) Plan {
+	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed, Existed: p.m.existing() || p.m.unknown()}
 
-	if p.record != nil {
-		rec.Consumed, rec.Allowances = p.record.Consumed, p.taking(nil)
+	if p.m.record != nil {
+		rec.Consumed, rec.Allowances = p.m.record.Consumed, p.m.taking(p.pending, nil)
 
-		if p.record.State == v1alpha1.GateClosed {
-			rec = *p.record
+		if p.m.record.State == v1alpha1.GateClosed {
+			rec = *p.m.record
 		}
 	}
 
-	return p.move(CloseUp, p.shutSet(), rec, why)
+	return p.m.move(p.now, p.given, CloseUp, p.m.shutSet(), rec, why)
 }
 
 // giveUp plans the closed set for a while. A closed record with actions says
 // what was given up on, and for which allowances.
-func (p *planner) giveUp(why string) Plan {
-	return p.move(CloseUp, p.shutSet(), v1alpha1.GateRecord{
-		State: v1alpha1.GateClosed, Actions: p.record.Actions, Consumed: p.record.Consumed, Allowances: p.record.Allowances,
-		Existed: p.record.Existed,
+func (m managed) giveUp(now time.Time, given windowsGiven, why string) Plan {
+	return m.move(now, given, CloseUp, m.shutSet(), v1alpha1.GateRecord{
+		State: v1alpha1.GateClosed, Actions: m.record.Actions, Consumed: m.record.Consumed, Allowances: m.record.Allowances,
+		Existed: m.record.Existed,
 	}, why)
 }
 
 // rest is how long a gate that was given up on stays closed still.
-func (p *planner) rest() time.Duration {
-	if len(p.record.Actions) == 0 {
+func (m managed) rest(limits limits, now time.Time) time.Duration {
+	if len(m.record.Actions) == 0 {
 		return 0
 	}
 
-	return max(0, p.terms().maxOpen-p.now.Sub(p.record.Since.Time))
+	return max(0, m.terms(limits).maxOpen-now.Sub(m.record.Since.Time))
 }
 
 // close plans the closed set now that what was open has landed. Allowances
 // that have served go. One with an action that could not be served together
 // with the others stays with the rest, and the gate opens for that.
-func (p *planner) close(why string) Plan {
+func (p planning) close(why string) Plan {
 	var left []v1alpha1.Allowance
 
-	consumed, limit := p.consumed(), int64(math.MaxInt64)
+	consumed, limit := p.m.consumed(), int64(math.MaxInt64)
 
-	for _, a := range p.allowances {
+	for _, a := range p.m.allowances {
 		if !allowance.External(a) || foreign(a.Mutations) {
 			left = append(left, a)
 
 			continue
 		}
 
-		rest := p.notLanded(a)
+		rest := p.m.notLanded(p.limits, p.now, a)
 		if len(rest) > 0 {
 			limit = min(limit, a.Generation-1)
 		} else {
@@ -190,35 +193,39 @@ func (p *planner) close(why string) Plan {
 	}
 
 	rec := &v1alpha1.GateRecord{
-		State: v1alpha1.GateClosed, Unknown: p.record.Unknown, Windows: p.record.Windows,
-		Existed: p.existed() || p.record.Existed && !slices.Contains(p.record.Actions, ActionUpdate), Identity: p.landedIdentity(),
+		State: v1alpha1.GateClosed, Unknown: p.m.record.Unknown, Windows: p.m.record.Windows,
+		Existed: p.m.existed(p.limits, p.now) || p.m.record.Existed &&
+			!slices.Contains(p.m.record.Actions, ActionUpdate), Identity: p.m.landedIdentity(),
 	}
 
-	for _, e := range p.record.Allowances {
-		if e.Mutations = p.landedOf(e); len(e.Mutations) > 0 {
+	for _, e := range p.m.record.Allowances {
+		if e.Mutations = p.m.landedOf(e); len(e.Mutations) > 0 {
 			consumed = max(consumed, e.Generation)
 			rec.Allowances = append(rec.Allowances, e)
 		}
 	}
 
 	// Up to Consumed everything has served; above it the record remembers.
-	consumed = max(p.consumed(), min(consumed, limit))
+	consumed = max(p.m.consumed(), min(consumed, limit))
 	rec.Consumed = consumed
 	rec.Allowances = slices.DeleteFunc(rec.Allowances, func(e v1alpha1.Allowance) bool { return e.Generation <= consumed })
 
-	desired, _ := within(p.u, rec, p.allowances) // It parsed before.
-	next := (&view{u: p.u, opts: p.opts, now: p.now, desired: desired, current: p.current, record: rec, allowances: left}).planner()
+	desired, _ := within(p.m.u, rec, p.m.allowances) // It parsed before.
+	next := planning{
+		m: p.m, limits: p.limits, now: p.now, given: windowsGiven{windows: p.given.windows}, shared: p.shared.anew(), withhold: p.withhold,
+	}
+	next.m.desired, next.m.record, next.m.allowances = desired, rec, left
 
 	var out Plan
 
 	if next.pending = next.unserved(); len(next.pending) > 0 {
 		out = next.open()
 	} else {
-		next.record = p.record
-		out = next.move(CloseUp, p.shutSet(), *rec, why)
+		next.m.record = p.m.record
+		out = next.m.move(next.now, next.given, CloseUp, p.m.shutSet(), *rec, why)
 	}
 
-	if left := p.behind(p.record.Actions); left != nil {
+	if left := p.m.behind(p.m.record.Actions); left != nil {
 		out.LeavesBehind = left
 	}
 
@@ -226,10 +233,10 @@ func (p *planner) close(why string) Plan {
 }
 
 // askedBy says for a person who asked for an opening.
-func (p *planner) askedBy() string {
-	if len(p.pending) == 0 {
+func askedBy(pending []v1alpha1.Allowance) string {
+	if len(pending) == 0 {
 		return "reverted"
 	}
 
-	return "allowed by " + Causes(p.pending)
+	return "allowed by " + Causes(pending)
 }

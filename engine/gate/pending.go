@@ -5,6 +5,7 @@ package gate
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -16,27 +17,27 @@ import (
 // it was taken up for: actions that are among the record's Actions are under
 // way (or given up on, where the state is Closed), others have served.
 
-func (v *view) consumed() int64 {
-	if v.record == nil {
+func (m managed) consumed() int64 {
+	if m.record == nil {
 		return 0
 	}
 
-	return v.record.Consumed
+	return m.record.Consumed
 }
 
 // unserved returns the External allowances with an action that the Composition
 // asks for and that has not served yet, each with these actions only.
-func (s serving) unserved() []v1alpha1.Allowance {
+func (p planning) unserved() []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
-	replaced := len(s.replaced()) > 0
+	replaced := len(p.m.replaced()) > 0
 
-	for _, a := range s.allowances {
+	for _, a := range p.m.allowances {
 		if !allowance.External(a) || replaced && !Replaces(a) {
 			continue
 		}
 
-		if a.Mutations = s.remaining(a); replaced {
+		if a.Mutations = p.m.remaining(p.limits, p.now, a); replaced {
 			a.Mutations = slices.DeleteFunc(a.Mutations, func(action string) bool { return action != ActionCreate })
 		}
 
@@ -45,35 +46,35 @@ func (s serving) unserved() []v1alpha1.Allowance {
 		}
 	}
 
-	if slices.Contains(actionsOf(out), ActionDelete) && s.withholdsDelete() {
+	if slices.Contains(actionsOf(out), ActionDelete) && p.m.withholdsDelete(p.shared, p.withhold) {
 		out = without(out, ActionDelete)
 	}
 
-	if len(out) > 0 && s.differs() {
+	if len(out) > 0 && p.m.differs() {
 		return without(without(out, ActionUpdate), ActionCreate)
 	}
 
-	return s.withholdUpdate(out)
+	return p.m.withholdUpdate(out)
 }
 
 // withholdsDelete reports whether a Delete that is allowed waits: for the parent to be kept, or as another managed resource stands
 // for the same external object. One that is open waits for the latter alone.
-func (s serving) withholdsDelete() bool {
-	if slices.Contains(s.current, ActionDelete) {
-		return s.twinned()
+func (m managed) withholdsDelete(shared *sharing, withhold bool) bool {
+	if slices.Contains(m.current, ActionDelete) {
+		return shared.twinned()
 	}
 
-	return s.opts.WithholdDelete || s.sharing()
+	return withhold || shared.is()
 }
 
 // differs reports whether the spec has, on record, what somebody stored while Kausality was not asked. A gate that opens for
 // another change would let that out too.
-func (s serving) differs() bool {
-	if s.record == nil || unproven(s.record) {
+func (m managed) differs() bool {
+	if m.record == nil || unproven(m.record) {
 		return false
 	}
 
-	withheld, err := wish.Withheld(s.u)
+	withheld, err := wish.Withheld(m.u)
 
 	return err != nil || withheld.Repairs("spec", "forProvider") || withheld.Repairs("spec", "initProvider")
 }
@@ -93,13 +94,13 @@ func without(allowances []v1alpha1.Allowance, action string) []v1alpha1.Allowanc
 }
 
 // remaining returns the actions of an allowance that have not served yet.
-func (s serving) remaining(a v1alpha1.Allowance) []string {
-	if a.Generation <= s.consumed() {
+func (m managed) remaining(limits limits, now time.Time, a v1alpha1.Allowance) []string {
+	if a.Generation <= m.consumed() {
 		return nil
 	}
 
-	return slices.DeleteFunc(s.asked(a), func(action string) bool {
-		return s.recorded(a, action) && !slices.Contains(s.record.Actions, action)
+	return slices.DeleteFunc(m.asked(limits, now, a), func(action string) bool {
+		return m.recorded(a, action) && !slices.Contains(m.record.Actions, action)
 	})
 }
 
@@ -107,17 +108,17 @@ func (s serving) remaining(a v1alpha1.Allowance) []string {
 // that there is something to do for: of one that a deletion gave, that is Delete, and of no other one.
 // Its policy may allow more, for other fields. Providers delete nothing because of a change: what Delete would
 // let through is the deletion of the managed resource alone, which is not allowed.
-func (s serving) asked(a v1alpha1.Allowance) []string {
+func (m managed) asked(limits limits, now time.Time, a v1alpha1.Allowance) []string {
 	deletes := allowance.ByDeletion(a)
 
 	return slices.DeleteFunc(Acting(a.Mutations), func(action string) bool {
-		return !slices.Contains(s.desired, action) || deletes != (action == ActionDelete) || s.unmade(a, action)
+		return !slices.Contains(m.desired, action) || deletes != (action == ActionDelete) || m.unmade(limits, now, a, action)
 	})
 }
 
 // recorded reports whether the record has an allowance with an action.
-func (s serving) recorded(a v1alpha1.Allowance, action string) bool {
-	return s.record != nil && has(s.record.Allowances, a, action)
+func (m managed) recorded(a v1alpha1.Allowance, action string) bool {
+	return m.record != nil && has(m.record.Allowances, a, action)
 }
 
 // has reports whether a list has an allowance with an action.
@@ -130,12 +131,12 @@ func has(list []v1alpha1.Allowance, a v1alpha1.Allowance, action string) bool {
 
 // unrecorded reports whether the gate is to serve an allowance that its record
 // does not know. One for the first creation is served as well, whatever came to the spec since.
-func (s serving) unrecorded(serves []string) bool {
-	building := s.creating() && s.generations()
+func (m managed) unrecorded(pending []v1alpha1.Allowance, serves []string) bool {
+	building := m.creating() && m.generations()
 
-	return slices.ContainsFunc(s.pending, func(a v1alpha1.Allowance) bool {
+	return slices.ContainsFunc(pending, func(a v1alpha1.Allowance) bool {
 		return (!building || !creates(a)) && slices.ContainsFunc(a.Mutations, func(action string) bool {
-			return slices.Contains(serves, action) && !s.recorded(a, action)
+			return slices.Contains(serves, action) && !m.recorded(a, action)
 		})
 	})
 }
@@ -151,29 +152,29 @@ func creates(a v1alpha1.Allowance) bool {
 // taking returns what the record has to remember of allowances while the gate
 // is open for some actions: those it takes up, and those it took up before
 // which have served or are under way still.
-func (s serving) taking(serves []string) []v1alpha1.Allowance {
+func (m managed) taking(pending []v1alpha1.Allowance, serves []string) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 
-	for _, a := range s.pending {
+	for _, a := range pending {
 		a.Mutations = slices.DeleteFunc(slices.Clone(a.Mutations), func(action string) bool { return !slices.Contains(serves, action) })
 		if len(a.Mutations) > 0 {
 			out = append(out, a)
 		}
 	}
 
-	if s.record == nil {
+	if m.record == nil {
 		return out
 	}
 
-	for _, e := range s.record.Allowances {
+	for _, e := range m.record.Allowances {
 		taken := out
 		e.Mutations = slices.DeleteFunc(Acting(e.Mutations), func(action string) bool {
-			dropped := slices.Contains(s.record.Actions, action) && !slices.Contains(serves, action)
+			dropped := slices.Contains(m.record.Actions, action) && !slices.Contains(serves, action)
 
 			return dropped || has(taken, e, action)
 		})
 
-		if e.Generation > s.consumed() && len(e.Mutations) > 0 {
+		if e.Generation > m.consumed() && len(e.Mutations) > 0 {
 			out = append(out, e)
 		}
 	}
@@ -183,22 +184,22 @@ func (s serving) taking(serves []string) []v1alpha1.Allowance {
 
 // notLanded returns the actions of an allowance that remain when what the gate
 // is open for has landed.
-func (s serving) notLanded(a v1alpha1.Allowance) []string {
-	return slices.DeleteFunc(s.remaining(a), s.lands)
+func (m managed) notLanded(limits limits, now time.Time, a v1alpha1.Allowance) []string {
+	return slices.DeleteFunc(m.remaining(limits, now, a), m.lands)
 }
 
 // landedOf returns the actions of a recorded allowance that have served when
 // what the gate is open for has landed.
-func (s serving) landedOf(e v1alpha1.Allowance) []string {
+func (m managed) landedOf(e v1alpha1.Allowance) []string {
 	return slices.DeleteFunc(Acting(e.Mutations), func(action string) bool {
-		return slices.Contains(s.record.Actions, action) && !s.lands(action)
+		return slices.Contains(m.record.Actions, action) && !m.lands(action)
 	})
 }
 
 // lands reports whether an action has served when what the gate is open for has landed. Delete serves until the
 // resource is gone.
-func (s serving) lands(action string) bool {
-	return slices.Contains(s.record.Actions, action) && action != ActionDelete
+func (m managed) lands(action string) bool {
+	return slices.Contains(m.record.Actions, action) && action != ActionDelete
 }
 
 // foreign reports whether all verbs of an External allowance are another system's,

@@ -107,76 +107,100 @@ type Plan struct {
 	Twin *unstructured.Unstructured
 }
 
-// A view is what is known of a managed resource and its gate.
-type view struct {
-	u       *unstructured.Unstructured
-	opts    Options
-	now     time.Time
-	desired []string
-	current []string
+// managed is a managed resource, and what its annotations say of its gate.
+type managed struct {
+	u *unstructured.Unstructured
+	// desired is the widest set that the gate may have, and current the one in force.
+	desired, current []string
 	// record is nil until the first move.
 	record     *v1alpha1.GateRecord
 	allowances []v1alpha1.Allowance
-	// giving are the windows that give the resource something it has not got yet,
-	// and over names those that take back what they gave.
-	giving []v1alpha1.GateWindow
-	over   []string
+	// late is true where the provider supports every set with LateInitialize, and drifts where it is looked for drift.
+	late, drifts bool
+	// identity is what decides which external object it stands for.
+	identity identity.Fields
+}
+
+// planning is all that the next move is planned by.
+type planning struct {
+	m      managed
+	limits limits
+	now    time.Time
+	given  windowsGiven
+	// shared is asked which other managed resource stands for the same external object.
+	shared *sharing
+	// withhold leaves what may be deleted for later.
+	withhold bool
 	// pending are the External allowances, each with the actions it still has
 	// to serve.
 	pending []v1alpha1.Allowance
-	// shared is what is known of others that stand for the same external object, once that was asked.
-	shared *sharing
 }
 
-// What a view is asked about, each with what it needs to know of the one before.
-type (
-	// windowing is what windows give by themselves.
-	windowing struct{ *view }
-	// observing is what the provider shows of a change.
-	observing struct{ windowing }
-	// creation is whether the external object is made, and by whom.
-	creation struct{ observing }
-	// serving is which allowances the gate has served, serves, and is to serve.
-	serving struct{ creation }
-	// planner plans the next move.
-	planner struct{ serving }
-)
+// limits are how long a gate waits, where no policy says otherwise.
+type limits struct {
+	settle, maxOpen time.Duration
+	closeOverdue    bool
+	policy          func(policy string) *policy.Gate
+}
 
-// planner plans by the view.
-func (v *view) planner() *planner { return &planner{serving{creation{observing{windowing{v}}}}} }
+// limitsOf are those of some options.
+func limitsOf(opts Options) limits {
+	return limits{settle: opts.Settle, maxOpen: opts.MaxOpen, closeOverdue: opts.CloseOverdue, policy: opts.PolicyGate}
+}
+
+// planningOf is what the move of a gate is planned by, by some options. The error is of an annotation that does not
+// parse; readable is true where record and allowances do, and recorded where the record does.
+func planningOf(u *unstructured.Unstructured, opts Options, now time.Time) (p planning, readable, recorded bool, err error) {
+	kind := u.GroupVersionKind().GroupKind()
+	p = planning{
+		m: managed{
+			u: u, current: currentOf(u), identity: opts.Identity,
+			late: opts.LateInitialize && !opts.WithoutLateInitialize.Has(kind), drifts: !opts.WithoutDrift.Has(kind),
+		},
+		limits: limitsOf(opts), now: now, given: windowsGiven{windows: opts.Windows}, withhold: opts.WithholdDelete,
+	}
+
+	var policies, record, allowances error
+
+	p.m.record, record = parseRecord(u)
+	p.m.record = gatedAgain(u, p.m.record)
+	p.m.allowances, allowances = allowance.Parse(u)
+	p.m.desired, policies = within(u, p.m.record, p.m.allowances)
+	p.shared = &sharing{of: u, identity: opts.Identity, gated: opts.Gated}
+
+	for _, err := range []error{policies, record, allowances, unknown(u)} {
+		if err != nil {
+			return p, record == nil && allowances == nil, record == nil, fmt.Errorf("%s %q: %w", u.GetKind(), u.GetName(), err)
+		}
+	}
+
+	return p, true, true, nil
+}
 
 // PlanFor decides what to do with a managed resource's gate. The error is of
 // an annotation that does not parse: the plan then opens nothing, widens
 // nothing, and writes nothing over that annotation.
 func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, error) {
-	opts.LateInitialize = opts.LateInitialize && !opts.WithoutLateInitialize.Has(u.GroupVersionKind().GroupKind())
-	p := (&view{u: u, opts: opts, now: now, current: currentOf(u)}).planner()
-
-	var policies, record, allowances error
-
-	p.record, record = parseRecord(u)
-	p.record = gatedAgain(u, p.record)
-	p.allowances, allowances = allowance.Parse(u)
-	p.desired, policies = within(u, p.record, p.allowances)
-
-	for _, err := range []error{policies, record, allowances, unknown(u)} {
-		if err != nil {
-			return p.unread(record == nil && allowances == nil, record == nil), fmt.Errorf("%s %q: %w", u.GetKind(), u.GetName(), err)
-		}
+	// 1. What the resource says.
+	p, readable, recorded, err := planningOf(u, opts, now)
+	if err != nil {
+		return p.unread(readable, recorded), err
 	}
 
-	if p.record == nil && p.existing() {
-		p.desired, _ = within(u, &v1alpha1.GateRecord{Existed: true}, p.allowances) // It parsed before.
+	if p.m.record == nil && p.m.existing() {
+		p.m.desired, _ = within(u, &v1alpha1.GateRecord{Existed: true}, p.m.allowances) // It parsed before.
 	}
 
-	p.byWindows()
+	// 2. What windows give and take back, and what is to be served.
+	p.m, p.given = byWindows(p.m, p.given, p.shared, now)
 
-	if p.pending = p.unserved(); p.awaitsCreation() {
+	if p.pending = p.unserved(); p.m.awaitsCreation() {
 		p.pending = without(p.pending, ActionDelete)
 	}
 
-	plan := p.noteKeeps(p.plan())
-	p.noteSharing(&plan)
+	// 3. The move.
+	plan := p.m.noteKeeps(now, p.given, p.plan())
+	p.shared.note(&plan)
 
 	plan.Ungated = plan.Record.State == v1alpha1.GateUngated && !plan.Record.Audit || Unsupported(u)
 
@@ -184,11 +208,11 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 	if plan.Record.State == v1alpha1.GateOpen {
 		plan.By = underWay(&plan.Record)
 
-		if ends := p.windowEnds(plan.By); ends > 0 && (plan.Again == 0 || ends < plan.Again) {
+		if ends := p.given.windowEnds(p.m, p.now, plan.By); ends > 0 && (plan.Again == 0 || ends < plan.Again) {
 			plan.Again = ends
 		}
-	} else if p.record != nil && p.record.State == v1alpha1.GateOpen {
-		plan.By = underWay(p.record)
+	} else if plan.By == nil && p.m.record != nil && p.m.record.State == v1alpha1.GateOpen {
+		plan.By = underWay(p.m.record)
 	}
 
 	return plan, nil

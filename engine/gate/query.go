@@ -42,7 +42,7 @@ func AwaitsDelete(u *unstructured.Unstructured) bool {
 		return false
 	}
 
-	p := (&view{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
+	p := planning{m: managed{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list, drifts: true}, shared: &sharing{}}
 
 	return slices.Contains(actionsOf(p.unserved()), ActionDelete)
 }
@@ -70,8 +70,7 @@ func Pending(u *unstructured.Unstructured) bool {
 	desired, err := within(u, rec, list)
 
 	// What waits for drift to be reverted or approved is on its way, too.
-	opts := Options{WithoutDrift: AllKinds()}
-	p := (&view{u: u, opts: opts, desired: desired, current: currentOf(u), record: rec, allowances: list}).planner()
+	p := planning{m: managed{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}, shared: &sharing{}}
 
 	if err != nil || len(p.unserved()) > 0 {
 		return true

@@ -15,17 +15,17 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-func (p *planner) plan() Plan {
+func (p planning) plan() Plan {
 	switch {
-	case Audited(p.u) || p.ungated():
-		return p.leaveUngated()
-	case len(p.desired) == 0:
-		return p.paused()
-	case resource.Deleting(p.u):
+	case Audited(p.m.u) || p.m.ungated():
+		return p.m.leaveUngated()
+	case len(p.m.desired) == 0:
+		return p.m.paused(p.now, p.given)
+	case resource.Deleting(p.m.u):
 		return p.whileDeleting()
-	case p.record == nil:
+	case p.m.record == nil:
 		return p.firstSight()
-	case p.record.State == v1alpha1.GateOpen:
+	case p.m.record.State == v1alpha1.GateOpen:
 		return p.whileOpen()
 	default:
 		return p.whileClosed()
@@ -34,23 +34,23 @@ func (p *planner) plan() Plan {
 
 // unread plans while an annotation is not understood. Nothing opens then, and what is open is closed; what the annotations
 // say stays, for a person to look at. Writable is true where record and allowances are understood, which a move writes.
-func (p *planner) unread(writable, recorded bool) Plan {
+func (p planning) unread(writable, recorded bool) Plan {
 	const why = "waiting for a broken annotation to be corrected"
 
-	ungated := recorded && p.record != nil && p.record.State == v1alpha1.GateUngated ||
-		!recorded && strings.Contains(resource.Annotation(p.u, v1alpha1.AnnotationGate), string(v1alpha1.GateUngated))
+	ungated := recorded && p.m.record != nil && p.m.record.State == v1alpha1.GateUngated ||
+		!recorded && strings.Contains(resource.Annotation(p.m.u, v1alpha1.AnnotationGate), string(v1alpha1.GateUngated))
 
-	switch acting := len(Acting(p.current)) > 0; {
-	case !acting, ungated, Audited(p.u), resource.Deleting(p.u):
-		return p.stay(why)
-	case writable && p.record != nil && p.record.State == v1alpha1.GateClosed:
-		p.desired = p.current
+	switch acting := len(Acting(p.m.current)) > 0; {
+	case !acting, ungated, Audited(p.m.u), resource.Deleting(p.m.u):
+		return p.m.stay(why)
+	case writable && p.m.record != nil && p.m.record.State == v1alpha1.GateClosed:
+		p.m.desired = p.m.current
 
 		return p.shut("reverted")
 	}
 
-	plan := p.stay(why)
-	plan.Move, plan.Policies, plan.Unread = CloseUp, p.shutSet(), true
+	plan := p.m.stay(why)
+	plan.Move, plan.Policies, plan.Unread = CloseUp, p.m.shutSet(), true
 	plan.Record = v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateClosed}
 
 	return plan
@@ -58,36 +58,36 @@ func (p *planner) unread(writable, recorded bool) Plan {
 
 // paused pauses a resource whose Composition asked for nothing at all, not even
 // to be observed. What its gate was open for it is open for again afterwards.
-func (p *planner) paused() Plan {
+func (m managed) paused(now time.Time, given windowsGiven) Plan {
 	const why = "paused by its Composition"
 
-	if len(p.current) == 0 || resource.Deleting(p.u) {
-		return p.stay(why)
+	if len(m.current) == 0 || resource.Deleting(m.u) {
+		return m.stay(why)
 	}
 
 	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed}
-	if p.record != nil {
-		rec = *p.record
+	if m.record != nil {
+		rec = *m.record
 	}
 
-	return p.move(CloseUp, []string{}, rec, why)
+	return m.move(now, given, CloseUp, []string{}, rec, why)
 }
 
 // firstSight takes over what the function, or whoever made the resource, left.
-func (p *planner) firstSight() Plan {
-	asked := slices.DeleteFunc(Acting(p.current), func(a string) bool { return a == ActionDelete })
-	if len(p.current) == 0 && slices.Contains(actionsOf(p.pending), ActionCreate) {
+func (p planning) firstSight() Plan {
+	asked := slices.DeleteFunc(Acting(p.m.current), func(a string) bool { return a == ActionDelete })
+	if len(p.m.current) == 0 && slices.Contains(actionsOf(p.pending), ActionCreate) {
 		asked = []string{ActionCreate} // It was made paused.
 	}
 
-	set, serves := Open(slices.Concat(asked, actionsOf(p.pending)), p.desired, p.opts.LateInitialize)
+	set, serves := Open(slices.Concat(asked, actionsOf(p.pending)), p.m.desired, p.m.late)
 
 	switch {
 	case len(serves) == 0:
 		return p.takeOver()
-	case len(asked) > 0 && !p.ready():
-		return p.move(TakeOver, set, v1alpha1.GateRecord{
-			State: v1alpha1.GateOpen, Actions: serves, Creating: true, Allowances: p.taking(serves),
+	case len(asked) > 0 && !p.m.ready():
+		return p.m.move(p.now, p.given, TakeOver, set, v1alpha1.GateRecord{
+			State: v1alpha1.GateOpen, Actions: serves, Creating: true, Allowances: p.m.taking(p.pending, serves),
 		}, untilReady)
 	case len(p.pending) > 0:
 		return p.open()
@@ -170,91 +170,91 @@ func SameRecord(a, b *unstructured.Unstructured) bool {
 // takeOver closes the gate of a resource that is there already. While all its
 // provider ever saw was the default set, nothing reports whether it supports any
 // other.
-func (p *planner) takeOver() Plan {
+func (p planning) takeOver() Plan {
 	plan := p.shut("taken over")
-	plan.Record.Unacknowledged = Same(p.current, order())
+	plan.Record.Unacknowledged = Same(p.m.current, order())
 
 	return plan
 }
 
 // ready reports whether the resource was ready at its present generation.
-func (o observing) ready() bool {
-	r, ok := resource.ConditionOf(o.u, resource.ConditionReady)
+func (m managed) ready() bool {
+	r, ok := resource.ConditionOf(m.u, resource.ConditionReady)
 	if !ok || !r.True() {
 		return false
 	}
 
-	_, missing := o.synced(resource.Generation(o.u))
+	_, missing := m.synced(resource.Generation(m.u))
 
 	return missing == ""
 }
 
-func (p *planner) whileClosed() Plan {
-	if p.record.Unacknowledged {
+func (p planning) whileClosed() Plan {
+	if p.m.record.Unacknowledged {
 		return p.untilAcknowledged()
 	}
 
-	rest := p.rest()
+	rest := p.m.rest(p.limits, p.now)
 
-	_, serves := p.opening(nil)
-	if len(p.pending) > 0 && (rest == 0 || p.unrecorded(serves)) {
+	_, serves := p.m.opening(p.pending, nil)
+	if len(p.pending) > 0 && (rest == 0 || p.m.unrecorded(p.pending, serves)) {
 		return p.open()
 	}
 
-	if !p.isShut() {
+	if !p.m.isShut() {
 		return p.shut("reverted")
 	}
 
-	if len(p.over) > 0 {
-		return p.shut(p.overText())
+	if len(p.given.over) > 0 {
+		return p.shut(p.given.overText())
 	}
 
-	if len(p.pending) == 0 && p.differs() {
-		return p.stay("closed until the changes made without Kausality are reverted or approved")
+	if len(p.pending) == 0 && p.m.differs() {
+		return p.m.stay("closed until the changes made without Kausality are reverted or approved")
 	}
 
-	if fields := p.replaced(); len(p.pending) == 0 && len(fields) > 0 {
-		return p.stay(p.waitsForReplacement(fields))
+	if fields := p.m.replaced(); len(p.pending) == 0 && len(fields) > 0 {
+		return p.m.stay(p.m.waitsForReplacement(fields))
 	}
 
 	if len(p.pending) == 0 {
-		if why := p.drifted(); why != "" {
-			return p.stay(why)
+		if why := p.m.drifted(p.limits, p.now); why != "" {
+			return p.m.stay(why)
 		}
 	}
 
-	if len(p.pending) == 0 && p.shared != nil && p.shared.is() {
-		return p.stay("closed: " + p.shared.text)
+	if len(p.pending) == 0 && p.shared.known() {
+		return p.m.stay("closed: " + p.shared.text)
 	}
 
 	if len(p.pending) == 0 {
-		return p.stay("closed")
+		return p.m.stay("closed")
 	}
 
-	plan := p.stay("closed after it was open for too long; a newer allowance opens it, or time does")
+	plan := p.m.stay("closed after it was open for too long; a newer allowance opens it, or time does")
 	plan.Again = rest
 
 	return plan
 }
 
 // untilAcknowledged keeps the gate closed until the provider is known to support that.
-func (p *planner) untilAcknowledged() Plan {
-	acknowledged, again := p.acknowledged()
+func (p planning) untilAcknowledged() Plan {
+	acknowledged, again := p.m.acknowledged(p.limits, p.now)
 
 	switch {
 	case acknowledged:
-		rec := *p.record
-		rec.Unacknowledged, p.record = false, &rec
+		rec := *p.m.record
+		rec.Unacknowledged, p.m.record = false, &rec
 
 		if plan := p.whileClosed(); plan.Move != Stay {
 			return plan
 		}
 
 		return p.shut("taken over")
-	case !p.isShut():
+	case !p.m.isShut():
 		return p.shut("reverted")
 	default:
-		plan := p.stay("waiting for the provider to observe the closed gate")
+		plan := p.m.stay("waiting for the provider to observe the closed gate")
 		plan.Again = again
 
 		return plan
@@ -265,60 +265,60 @@ func (p *planner) untilAcknowledged() Plan {
 // matters to its provider now, and it never closes again: a provider that may
 // not delete orphans the external resource. No record, no opening: without an
 // allowance for Delete the external resource stays.
-func (p *planner) whileDeleting() Plan {
-	open := p.record != nil && p.record.State == v1alpha1.GateOpen && slices.Contains(p.record.Actions, ActionDelete)
+func (p planning) whileDeleting() Plan {
+	open := p.m.record != nil && p.m.record.State == v1alpha1.GateOpen && slices.Contains(p.m.record.Actions, ActionDelete)
 
-	replaced := p.replaced()
+	replaced := p.m.replaced()
 
 	switch {
-	case slices.Contains(p.desired, ActionDelete) && (open && p.twinned() || !open && p.asksToDelete() && p.sharing()):
+	case slices.Contains(p.m.desired, ActionDelete) && (open && p.shared.twinned() || !open && p.m.asksToDelete() && p.shared.is()):
 		return p.keepShut("being deleted, and " + p.shared.text)
-	case !slices.Contains(p.desired, ActionDelete):
+	case !slices.Contains(p.m.desired, ActionDelete):
 		return p.keepShut("being deleted, and its external object is to be orphaned")
 	case len(replaced) > 0:
-		return p.keepShut("being deleted, and " + p.waitsForReplacement(replaced))
+		return p.keepShut("being deleted, and " + p.m.waitsForReplacement(replaced))
 	case !open && !slices.Contains(actionsOf(p.pending), ActionDelete):
 		return p.keepShut("being deleted, without recorded permission to delete its external object")
 	case open:
-		if set, _ := Open(p.record.Actions, p.desired, p.opts.LateInitialize); Same(set, p.current) {
+		if set, _ := Open(p.m.record.Actions, p.m.desired, p.m.late); Same(set, p.m.current) {
 			return p.waiting(lack{wait: WaitGone, text: missingGone})
 		}
 	}
 
-	set, serves := Open([]string{ActionDelete}, p.desired, p.opts.LateInitialize)
+	set, serves := Open([]string{ActionDelete}, p.m.desired, p.m.late)
 
-	return p.move(OpenUp, set, v1alpha1.GateRecord{
-		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(), Allowances: p.taking(serves),
-	}, p.askedBy())
+	return p.m.move(p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
+		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.consumed(), Allowances: p.m.taking(p.pending, serves),
+	}, askedBy(p.pending))
 }
 
 // keepShut closes the gate of a resource being deleted, if it is not closed, or if its provider would wait for an external object that
 // is gone.
-func (p *planner) keepShut(why string) Plan {
-	if p.isShut() && (Same(p.current, p.shutSet()) || !saysGone(p.u, p.record)) {
-		return p.stay(why)
+func (p planning) keepShut(why string) Plan {
+	if p.m.isShut() && (Same(p.m.current, p.m.shutSet()) || !saysGone(p.m.u, p.m.record)) {
+		return p.m.stay(why)
 	}
 
 	return p.shut(why)
 }
 
-func (p *planner) whileOpen() Plan {
-	p.dropUnused()
+func (p planning) whileOpen() Plan {
+	p = p.withoutUnused()
 
-	if p.existed() {
+	if p.m.existed(p.limits, p.now) {
 		return p.close("its external object existed before it: differences are applied once allowed")
 	}
 
-	actions := p.stillAllowed()
-	if len(actions)+len(p.pending) == 0 && len(p.over) > 0 {
-		return p.shut(p.overText())
+	actions := p.m.stillAllowed(p.pending)
+	if len(actions)+len(p.pending) == 0 && len(p.given.over) > 0 {
+		return p.shut(p.given.overText())
 	}
 
-	if fields := p.replaced(); len(actions)+len(p.pending) == 0 && len(fields) > 0 {
-		return p.shut(p.waitsForReplacement(fields))
+	if fields := p.m.replaced(); len(actions)+len(p.pending) == 0 && len(fields) > 0 {
+		return p.shut(p.m.waitsForReplacement(fields))
 	}
 
-	if len(actions)+len(p.pending) == 0 && p.asksToDelete() && p.sharing() {
+	if len(actions)+len(p.pending) == 0 && p.m.asksToDelete() && p.shared.is() {
 		return p.shut(p.shared.text)
 	}
 
@@ -326,26 +326,26 @@ func (p *planner) whileOpen() Plan {
 		return p.shut("its deletion was cancelled")
 	}
 
-	set, serves := p.opening(actions)
+	set, serves := p.m.opening(p.pending, actions)
 	if len(serves) == 0 {
 		return p.close("its Composition does not compose it any more")
 	}
 
-	if !Same(serves, p.record.Actions) || !Same(set, p.current) || p.unrecorded(serves) {
-		return p.unlessLanded(p.move(OpenUp, set, v1alpha1.GateRecord{
-			State: v1alpha1.GateOpen, Actions: serves, Consumed: p.consumed(),
-			Creating: p.record.Creating, Allowances: p.taking(serves), Existed: p.record.Existed,
-		}, p.askedBy()))
+	if !Same(serves, p.m.record.Actions) || !Same(set, p.m.current) || p.m.unrecorded(p.pending, serves) {
+		return p.unlessLanded(p.m.move(p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
+			State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.consumed(),
+			Creating: p.m.record.Creating, Allowances: p.m.taking(p.pending, serves), Existed: p.m.record.Existed,
+		}, askedBy(p.pending)))
 	}
 
-	missing := p.landed()
+	missing := p.m.landed(p.limits, p.now)
 	if missing.nothing() {
-		return p.close(p.applied())
+		return p.close(p.m.applied(p.limits))
 	}
 
 	plan := p.waiting(missing)
 
-	if _, again := p.lacksUpdate(); p.creating() && made(p.u) && again > 0 && (plan.Again == 0 || again < plan.Again) {
+	if _, again := p.m.lacksUpdate(p.limits, p.now); p.m.creating() && made(p.m.u) && again > 0 && (plan.Again == 0 || again < plan.Again) {
 		plan.Again = again
 	}
 
@@ -353,8 +353,8 @@ func (p *planner) whileOpen() Plan {
 }
 
 // applied says that what was allowed is, and what of it the external object does not show.
-func (p *planner) applied() string {
-	if field := p.remains(); field != "" {
+func (m managed) applied(limits limits) string {
+	if field := m.remains(limits); field != "" {
 		return "applied, but the external object still shows " + field
 	}
 
@@ -364,14 +364,14 @@ func (p *planner) applied() string {
 // stillAllowed are the actions the gate is open for, without Delete where no
 // deletion gave it, or that was withdrawn: other actions land soon, this one waits. Where the managed resource stands for
 // another external object since, only what is pending is allowed.
-func (p *planner) stillAllowed() []string {
-	if len(p.replaced()) > 0 {
+func (m managed) stillAllowed(pending []v1alpha1.Allowance) []string {
+	if len(m.replaced()) > 0 {
 		return nil
 	}
 
-	if slices.Contains(actionsOf(p.pending), ActionDelete) {
-		return p.record.Actions
+	if slices.Contains(actionsOf(pending), ActionDelete) {
+		return m.record.Actions
 	}
 
-	return slices.DeleteFunc(slices.Clone(p.record.Actions), func(a string) bool { return a == ActionDelete })
+	return slices.DeleteFunc(slices.Clone(m.record.Actions), func(a string) bool { return a == ActionDelete })
 }

@@ -43,18 +43,18 @@ func underWay(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
 // what the policies say whose allowances hold it open, and the options where
 // they say nothing. 0 is for ever.
 func MaxOpen(rec *v1alpha1.GateRecord, opts Options) time.Duration {
-	return (&view{record: rec, opts: opts}).terms().maxOpen
+	return managed{record: rec}.terms(limitsOf(opts)).maxOpen
 }
 
 // terms returns the terms of the gate as it is recorded. Each policy counts with
 // what it says and, where it does not, with the options.
-func (v *view) terms() terms {
+func (m managed) terms(limits limits) terms {
 	var (
 		names []string
 		out   terms
 	)
 
-	for _, a := range underWay(v.record) {
+	for _, a := range underWay(m.record) {
 		if !slices.Contains(names, a.Policy) {
 			names = append(names, a.Policy)
 		}
@@ -67,7 +67,7 @@ func (v *view) terms() terms {
 	slices.Sort(names)
 
 	for i, name := range names {
-		one := v.termsOf(name)
+		one := limits.termsOf(name)
 		if i == 0 {
 			out = one
 
@@ -87,13 +87,13 @@ func (v *view) terms() terms {
 }
 
 // termsOf returns the terms of one policy; empty for none.
-func (v *view) termsOf(name string) terms {
-	out := terms{settle: v.opts.Settle, maxOpen: v.opts.MaxOpen, closeOverdue: v.opts.CloseOverdue}
-	if name == "" || v.opts.PolicyGate == nil {
+func (l limits) termsOf(name string) terms {
+	out := terms{settle: l.settle, maxOpen: l.maxOpen, closeOverdue: l.closeOverdue}
+	if name == "" || l.policy == nil {
 		return out
 	}
 
-	g := v.opts.PolicyGate(name)
+	g := l.policy(name)
 	if g == nil {
 		return out
 	}

@@ -21,44 +21,64 @@ import (
 // checkSharedAgain is after how long it is looked again whether another managed resource is gone. Nothing tells.
 const checkSharedAgain = 10 * time.Second
 
-// sharing is what is known of others that stand for the same external object.
+// sharing knows which other managed resource stands for the same external object. It looks once it is asked.
 type sharing struct {
-	twin *unstructured.Unstructured
+	of       *unstructured.Unstructured
+	identity identity.Fields
+	// gated are those of [Options]; nil for none.
+	gated func() ([]unstructured.Unstructured, error)
+
+	looked bool
+	twin   *unstructured.Unstructured
 	// text says so, for a person; empty where there is none.
 	text string
 }
 
-func (s *sharing) is() bool { return s.text != "" }
+// anew is one that has not looked yet.
+func (s *sharing) anew() *sharing { return &sharing{of: s.of, identity: s.identity, gated: s.gated} }
 
-// sharing reports whether another managed resource stands for the same external object, or that is not known yet.
-func (v *view) sharing() bool {
-	if v.shared == nil {
-		v.shared = v.look()
+// is reports whether another one does, or may.
+func (s *sharing) is() bool {
+	if !s.looked {
+		s.look()
 	}
 
-	return v.shared.is()
+	return s.text != ""
 }
 
-// twinned reports whether another one is known to. As long as that is not known nothing opens, and what is open stays: a provider
-// that may no longer delete what is being deleted leaves it behind.
-func (v *view) twinned() bool { return v.sharing() && v.shared.twin != nil }
+// known reports whether it is known that there is one, or may be one, because that was asked.
+func (s *sharing) known() bool { return s.looked && s.text != "" }
 
-func (v *view) look() *sharing {
-	if v.opts.Gated == nil {
-		return &sharing{}
+// twinned reports whether another one does.
+func (s *sharing) twinned() bool { return s.is() && s.twin != nil }
+
+func (s *sharing) look() {
+	if s.looked = true; s.gated == nil {
+		return
 	}
 
-	others, err := v.opts.Gated()
+	others, err := s.gated()
 	if err != nil {
-		return &sharing{text: "it is not known yet whether another managed resource represents the same external object"}
+		s.text = "it is not known yet whether another managed resource represents the same external object"
+
+		return
 	}
 
-	twin := Twin(v.u, others, v.opts.Identity)
-	if twin == nil {
-		return &sharing{}
+	if s.twin = Twin(s.of, others, s.identity); s.twin != nil {
+		s.text = Shared(s.of, s.twin)
+	}
+}
+
+// note notes in a plan what keeps the gate closed.
+func (s *sharing) note(plan *Plan) {
+	if !s.known() {
+		return
 	}
 
-	return &sharing{twin: twin, text: Shared(v.u, twin)}
+	plan.Twin = s.twin
+	if plan.Again == 0 || plan.Again > checkSharedAgain {
+		plan.Again = checkSharedAgain
+	}
 }
 
 // Shared says to whom looks at a managed resource that another one stands for the same external object.
@@ -106,16 +126,4 @@ func endsWithIt(u *unstructured.Unstructured) bool {
 }
 
 // asksToDelete reports whether a deletion of the managed resource with its external object is allowed.
-func (v *view) asksToDelete() bool { return allowance.GrantsDeletion(v.allowances) }
-
-// noteSharing has a plan say what keeps a gate closed, and when to look again.
-func (v *view) noteSharing(plan *Plan) {
-	if v.shared == nil || !v.shared.is() {
-		return
-	}
-
-	plan.Twin = v.shared.twin
-	if plan.Again == 0 || plan.Again > checkSharedAgain {
-		plan.Again = checkSharedAgain
-	}
-}
+func (m managed) asksToDelete() bool { return allowance.GrantsDeletion(m.allowances) }

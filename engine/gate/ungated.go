@@ -64,12 +64,12 @@ func Unsupported(u *unstructured.Unstructured) bool {
 // not, was started with a wrong flag: it leaves its resources alone until that
 // is fixed, and to have it do what it likes with them is the last thing
 // anybody wants.
-func (p *planner) ungated() bool {
-	if p.record == nil || unproven(p.record) {
-		return Unsupported(p.u)
+func (m managed) ungated() bool {
+	if m.record == nil || unproven(m.record) {
+		return Unsupported(m.u)
 	}
 
-	return p.record.State == v1alpha1.GateUngated
+	return m.record.State == v1alpha1.GateUngated
 }
 
 // unproven reports whether a resource's provider is not known yet to support management
@@ -101,16 +101,16 @@ func Unopened(list []v1alpha1.Allowance) []v1alpha1.Allowance {
 }
 
 // leaveUngated plans for a resource without a gate.
-func (p *planner) leaveUngated() Plan {
+func (m managed) leaveUngated() Plan {
 	why := "not gated: its provider does not support management policies, and applies every change"
-	unsupported := p.record != nil && p.record.State == v1alpha1.GateUngated && !p.record.Audit
-	rec := v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateUngated, Audit: Audited(p.u) && !unsupported}
+	unsupported := m.record != nil && m.record.State == v1alpha1.GateUngated && !m.record.Audit
+	rec := v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateUngated, Audit: Audited(m.u) && !unsupported}
 
 	if rec.Audit {
 		why = "not gated: its Composition runs the function in mode Audit, and every change is applied"
 	}
 
-	desired, _ := ParseDesired(p.u) // It parsed before.
+	desired, _ := ParseDesired(m.u) // It parsed before.
 
 	asked := desired.Policies
 	if asked == nil {
@@ -118,11 +118,11 @@ func (p *planner) leaveUngated() Plan {
 	}
 
 	// To such a provider not even the list of all actions is the same as *.
-	given := slices.Equal(asked, resource.Strings(p.u.Object, "spec", "managementPolicies"))
-	left := Unopened(p.allowances)
+	given := slices.Equal(asked, resource.Strings(m.u.Object, "spec", "managementPolicies"))
+	left := Unopened(m.allowances)
 
-	if given && p.record != nil && p.record.State == v1alpha1.GateUngated && p.record.Audit == rec.Audit && len(left) == len(p.allowances) {
-		return p.stay(why)
+	if given && m.record != nil && m.record.State == v1alpha1.GateUngated && m.record.Audit == rec.Audit && len(left) == len(m.allowances) {
+		return m.stay(why)
 	}
 
 	// The record has one text for each meaning: the API server compares texts.
@@ -133,16 +133,16 @@ func (p *planner) leaveUngated() Plan {
 // anything of the generation that the closing made but that it does not support
 // the like. If not, it says when time alone decides, of a provider that names
 // no generations.
-func (o observing) acknowledged() (acknowledged bool, again time.Duration) {
-	c, ok := resource.ConditionOf(o.u, resource.ConditionSynced)
+func (m managed) acknowledged(limits limits, now time.Time) (acknowledged bool, again time.Duration) {
+	c, ok := resource.ConditionOf(m.u, resource.ConditionSynced)
 
 	switch {
 	case ok && c.Reason == reasonPaused:
 		return false, 0 // It has not observed the set.
 	case !ok || c.ObservedGeneration != 0:
-		return ok && c.ObservedGeneration >= o.record.Generation, 0
+		return ok && c.ObservedGeneration >= m.record.Generation, 0
 	default:
-		again = max(0, o.opts.Settle-o.now.Sub(o.record.Since.Time))
+		again = max(0, limits.settle-now.Sub(m.record.Since.Time))
 
 		return again == 0, again
 	}

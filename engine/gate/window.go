@@ -14,6 +14,16 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
+// windowsGiven is what windows give by themselves.
+type windowsGiven struct {
+	// windows there are, in force or not.
+	windows []v1alpha1.UpgradeAllowance
+	// giving are those that give the resource something it has not got yet,
+	// and over names those that take back what they gave.
+	giving []v1alpha1.GateWindow
+	over   []string
+}
+
 // A new version of a provider may want other things of the external system, and
 // what somebody changed there is to be put back: no field of a managed resource
 // changes for that, so no allowance would ever reach it. A window that allows
@@ -29,14 +39,14 @@ func GivesBy(w *v1alpha1.UpgradeAllowance) []string {
 }
 
 // gives reports whether a window gives the resource something now.
-func (x windowing) gives(w *v1alpha1.UpgradeAllowance) bool {
-	return allowance.InForce(w, x.now) && allowance.Selects(w, x.u) && len(GivesBy(w)) > 0
+func (m managed) gives(now time.Time, w *v1alpha1.UpgradeAllowance) bool {
+	return allowance.InForce(w, now) && allowance.Selects(w, m.u) && len(GivesBy(w)) > 0
 }
 
 // giver is the window of a name, where that gives the resource something now.
-func (x windowing) giver(name string) *v1alpha1.UpgradeAllowance {
-	for i := range x.opts.Windows {
-		if w := &x.opts.Windows[i]; w.GetName() == name && x.gives(w) {
+func (given windowsGiven) giver(m managed, now time.Time, name string) *v1alpha1.UpgradeAllowance {
+	for i := range given.windows {
+		if w := &given.windows[i]; w.GetName() == name && m.gives(now, w) {
 			return w
 		}
 	}
@@ -46,35 +56,37 @@ func (x windowing) giver(name string) *v1alpha1.UpgradeAllowance {
 
 // byWindows adds what windows give by themselves, and takes back what one gave
 // that gives nothing any more.
-func (x windowing) byWindows() {
-	if resource.Deleting(x.u) || x.record == nil {
-		return
+func byWindows(m managed, given windowsGiven, shared *sharing, now time.Time) (managed, windowsGiven) {
+	if resource.Deleting(m.u) || m.record == nil {
+		return m, given
 	}
 
-	x.takeBack()
+	m, given = takeBack(m, given, shared, now)
 
 	// What existed before its managed resource is not to be made anything else.
-	if x.record.State == v1alpha1.GateUngated || unproven(x.record) || x.record.Existed {
-		return
+	if m.record.State == v1alpha1.GateUngated || unproven(m.record) || m.record.Existed {
+		return m, given
 	}
 
-	for i := range x.opts.Windows {
-		w := &x.opts.Windows[i]
-		if !x.gives(w) || opened(x.record.Windows, w) || slices.ContainsFunc(x.allowances, givenBy(w.GetName())) || x.sharing() {
+	for i := range given.windows {
+		w := &given.windows[i]
+		if !m.gives(now, w) || opened(m.record.Windows, w) || slices.ContainsFunc(m.allowances, givenBy(w.GetName())) || shared.is() {
 			continue
 		}
 
-		generation := max(resource.Generation(x.u), x.consumed()+1)
-		x.allowances = append(slices.Clip(x.allowances), v1alpha1.Allowance{
+		generation := max(resource.Generation(m.u), m.consumed()+1)
+		m.allowances = append(slices.Clip(m.allowances), v1alpha1.Allowance{
 			Relation: v1alpha1.RelationExternal, Mutations: GivesBy(w), Generation: generation, ID: allowance.ID(generation, 0),
 			Initiator: allowance.InitiatorOfWindow(w.GetName()),
 			Source:    v1alpha1.AllowanceSource{Type: v1alpha1.SourceWindow, Name: w.GetName()},
 			Trace: []v1alpha1.Hop{{
-				Kind: x.u.GetKind(), Name: x.u.GetName(), Generation: generation, Field: string(v1alpha1.RelationExternal),
+				Kind: m.u.GetKind(), Name: m.u.GetName(), Generation: generation, Field: string(v1alpha1.RelationExternal),
 			}},
 		})
-		x.giving = append(x.giving, v1alpha1.GateWindow{Name: w.GetName(), UID: w.GetUID()})
+		given.giving = append(given.giving, v1alpha1.GateWindow{Name: w.GetName(), UID: w.GetUID()})
 	}
+
+	return m, given
 }
 
 func opened(list []v1alpha1.GateWindow, w *v1alpha1.UpgradeAllowance) bool {
@@ -87,63 +99,65 @@ func givenBy(name string) func(v1alpha1.Allowance) bool {
 
 // takeBack takes from the resource what windows gave that give nothing any more,
 // and from the gate the actions that were open for nothing else.
-func (x windowing) takeBack() {
+func takeBack(m managed, given windowsGiven, shared *sharing, now time.Time) (managed, windowsGiven) {
 	over := func(a v1alpha1.Allowance) bool {
-		return allowance.OfWindowAlone(a) && (x.giver(a.Source.Name) == nil || x.twinned())
+		return allowance.OfWindowAlone(a) && (given.giver(m, now, a.Source.Name) == nil || shared.twinned())
 	}
 
-	rec := *x.record
+	rec := *m.record
 	rec.Allowances = slices.DeleteFunc(slices.Clone(rec.Allowances), over)
 
-	var given []string
+	var gave []string
 
-	for _, a := range underWay(x.record) {
+	for _, a := range underWay(m.record) {
 		if over(a) {
-			given = append(given, Acting(a.Mutations)...)
+			gave = append(gave, Acting(a.Mutations)...)
 		}
 	}
 
-	for _, a := range x.allowances {
+	for _, a := range m.allowances {
 		if !over(a) {
 			continue
 		}
 
 		// It did not come to its end, so it may open the gate again.
-		x.over = append(x.over, "UpgradeAllowance "+a.Source.Name)
+		given.over = append(given.over, "UpgradeAllowance "+a.Source.Name)
 		rec.Windows = slices.DeleteFunc(slices.Clone(rec.Windows), func(o v1alpha1.GateWindow) bool { return o.Name == a.Source.Name })
 	}
 
-	if len(rec.Allowances) == len(x.record.Allowances) && len(x.over) == 0 {
-		return
+	if len(rec.Allowances) == len(m.record.Allowances) && len(given.over) == 0 {
+		return m, given
 	}
 
-	x.allowances = slices.DeleteFunc(slices.Clone(x.allowances), over)
+	m.allowances = slices.DeleteFunc(slices.Clone(m.allowances), over)
 	others := actionsOf(underWay(&rec))
 	rec.Actions = slices.DeleteFunc(slices.Clone(rec.Actions), func(action string) bool {
-		return slices.Contains(given, action) && !slices.Contains(others, action)
+		return slices.Contains(gave, action) && !slices.Contains(others, action)
 	})
-	x.record = &rec
+	m.record = &rec
+
+	return m, given
 }
 
 // overText says why what windows gave is taken back.
-func (x windowing) overText() string {
-	return fmt.Sprintf("%s gives nothing any more", strings.Join(x.over, ", "))
+func (given windowsGiven) overText() string {
+	return fmt.Sprintf("%s gives nothing any more", strings.Join(given.over, ", "))
 }
 
 // noteWindows has a record that is written name the windows whose allowances it
 // takes up, and leaves out of what is written allowances that it does not.
-func (x windowing) noteWindows(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
-	if x.record != nil {
-		rec.Windows = slices.DeleteFunc(slices.Clone(x.record.Windows), func(o v1alpha1.GateWindow) bool {
-			return !slices.ContainsFunc(x.opts.Windows, func(w v1alpha1.UpgradeAllowance) bool {
-				return w.GetUID() == o.UID && x.now.Before(w.Spec.ValidUntil.Time)
+func (m managed) noteWindows(now time.Time, given windowsGiven, rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
+	if m.record != nil {
+		rec.Windows = slices.DeleteFunc(slices.Clone(m.record.Windows), func(o v1alpha1.GateWindow) bool {
+			return !slices.ContainsFunc(given.windows, func(w v1alpha1.UpgradeAllowance) bool {
+				return w.GetUID() == o.UID && now.Before(w.Spec.ValidUntil.Time)
 			})
 		})
 	}
 
-	left := x.allowances
+	left := m.allowances
 
-	for _, w := range x.giving {
+	for _, w := range given.giving {
 		if slices.ContainsFunc(rec.Allowances, givenBy(w.Name)) {
 			rec.Windows = append(rec.Windows, w)
 		} else {
@@ -156,7 +170,7 @@ func (x windowing) noteWindows(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
 
 // windowEnds is how long it is until the first window ends that holds the gate
 // open; zero where none does.
-func (x windowing) windowEnds(by []v1alpha1.Allowance) time.Duration {
+func (given windowsGiven) windowEnds(m managed, now time.Time, by []v1alpha1.Allowance) time.Duration {
 	var out time.Duration
 
 	for _, a := range by {
@@ -164,8 +178,8 @@ func (x windowing) windowEnds(by []v1alpha1.Allowance) time.Duration {
 			continue
 		}
 
-		if w := x.giver(a.Source.Name); w != nil {
-			if left := w.Spec.ValidUntil.Sub(x.now); out == 0 || left < out {
+		if w := given.giver(m, now, a.Source.Name); w != nil {
+			if left := w.Spec.ValidUntil.Sub(now); out == 0 || left < out {
 				out = left
 			}
 		}
@@ -175,20 +189,20 @@ func (x windowing) windowEnds(by []v1alpha1.Allowance) time.Duration {
 }
 
 // opensBy are the windows that a record is the first to name.
-func (x windowing) opensBy(rec *v1alpha1.GateRecord) []v1alpha1.GateWindow {
-	return slices.DeleteFunc(slices.Clone(x.giving), func(w v1alpha1.GateWindow) bool { return !slices.Contains(rec.Windows, w) })
+func (given windowsGiven) opensBy(rec *v1alpha1.GateRecord) []v1alpha1.GateWindow {
+	return slices.DeleteFunc(slices.Clone(given.giving), func(w v1alpha1.GateWindow) bool { return !slices.Contains(rec.Windows, w) })
 }
 
 // driftShown is the first field in which the external system is shown to differ
 // from the spec; empty for none. Where a window holds the gate open by itself that
 // is waited for, and the gate settles then: what a provider wants besides is not
 // to be seen.
-func (x windowing) driftShown() string {
-	if shown, _ := compare(resource.Map(x.u.Object, "spec", "forProvider"), resource.Map(x.u.Object, "status", "atProvider")); !shown {
+func (m managed) driftShown() string {
+	if shown, _ := compare(resource.Map(m.u.Object, "spec", "forProvider"), resource.Map(m.u.Object, "status", "atProvider")); !shown {
 		return ""
 	}
 
-	if differs := Differing(x.u); len(differs) > 0 {
+	if differs := Differing(m.u); len(differs) > 0 {
 		return differs[0].Field
 	}
 
