@@ -47,7 +47,7 @@ func wanted(desired *unstructured.Unstructured) []string {
 
 // leaveToGate leaves out what the gate alone has, and as it is to be. Crossplane would own it too, until the next move of the
 // gate: that would be one write more after each move, and an event for the provider.
-func (r *Request) leaveToGate(desired *unstructured.Unstructured) {
+func (r composed) leaveToGate(desired *unstructured.Unstructured) {
 	if desired == nil || r.Observed == nil || desired.GroupVersionKind() != r.Observed.GroupVersionKind() {
 		return
 	}
@@ -57,7 +57,7 @@ func (r *Request) leaveToGate(desired *unstructured.Unstructured) {
 }
 
 // leave leaves out the field at a path where the gate alone has it, and as it is to be.
-func (r *Request) leave(desired *unstructured.Unstructured, at ...string) {
+func (r composed) leave(desired *unstructured.Unstructured, at ...string) {
 	fields := make([]string, len(at))
 	for i, name := range at {
 		fields[i] = "f:" + name
@@ -95,13 +95,13 @@ func recordWanted(u *unstructured.Unstructured, want []string) {
 // observed, and spec.managementPolicies as observed, never left out. A field
 // that is left out can fall back to its default, which is fully open.
 // In mode Audit what has no gate gets none.
-func (r *Request) carry(desired *unstructured.Unstructured) {
+func (r composed) carry(desired *unstructured.Unstructured) {
 	observed, want := r.Observed, wanted(desired)
 
 	stampOn(desired, observed)
 	withdrawDeletion(desired)
 
-	if !gated(observed) || r.Mode == v1alpha1.ModeAudit && !gate.Governed(observed) {
+	if !gated(observed) || r.mode == v1alpha1.ModeAudit && !gate.Governed(observed) {
 		return
 	}
 
@@ -154,7 +154,7 @@ func keep(observed *unstructured.Unstructured, fields managedfields.Fields) *uns
 }
 
 // hold is the resource as it is, as of now.
-func (r *Request) hold(fields managedfields.Fields) *unstructured.Unstructured {
+func (r composed) hold(fields managedfields.Fields) *unstructured.Unstructured {
 	u := keep(r.Observed, fields)
 	r.asSeen(u)
 
@@ -163,7 +163,7 @@ func (r *Request) hold(fields managedfields.Fields) *unstructured.Unstructured {
 
 // whole is the resource as it is, as of now, with what others than Crossplane wrote,
 // but for what the API server and Kausality write.
-func (r *Request) whole() *unstructured.Unstructured {
+func (r composed) whole() *unstructured.Unstructured {
 	u := r.hold(managedfields.None())
 
 	for key, value := range r.Observed.Object {
@@ -188,7 +188,7 @@ func (r *Request) whole() *unstructured.Unstructured {
 // asSeen has a resource applied to the version alone that was seen: who has edited
 // it since then is not to be undone. What Crossplane writes to before it applies
 // it has another version by then: it would be in conflict with itself.
-func (r *Request) asSeen(u *unstructured.Unstructured) {
+func (r composed) asSeen(u *unstructured.Unstructured) {
 	if managedfields.Upgraded(r.Observed) {
 		u.SetResourceVersion(r.Observed.GetResourceVersion())
 	}

@@ -23,39 +23,45 @@ import (
 // Decide says what may be applied of one desired composed resource. The
 // request and its objects are not modified.
 func Decide(req Request) Result {
-	out := req.decide()
-	req.stampMode(out.Desired)
-	req.stampWithheld(&out)
-	req.stampRepairs(&out)
-	req.leaveToGate(out.Desired)
+	// 1. What is known of it.
+	r, asker := composedOf(&req), askerOf(&req)
+
+	// 2. What becomes of it.
+	out := r.decide(&req, asker)
+
+	// 3. What is recorded of that.
+	r.stampMode(out.Desired)
+	stampWithheld(&out)
+	stampRepairs(&out)
+	r.leaveToGate(out.Desired)
 
 	return out
 }
 
-func (r *Request) decide() Result {
+func (r composed) decide(req *Request, asker *asker) Result {
 	switch {
-	case r.GatedIn != "" && r.Desired != nil && r.Mode != v1alpha1.ModeAudit:
-		return r.withoutGate()
-	case r.Other != nil && (r.Observed == nil || r.Desired == nil):
-		return r.renamed()
+	case req.GatedIn != "" && r.Desired != nil && r.mode != v1alpha1.ModeAudit:
+		return r.withoutGate(req.GatedIn)
+	case req.Other != nil && (r.Observed == nil || r.Desired == nil):
+		return r.renamed(asker, req.Other, req.Room)
 	case r.Observed == nil:
-		return r.create()
+		return r.create(asker, req.Room)
 	case r.Desired == nil:
-		return r.remove()
+		return r.remove(asker)
 	case r.Observed.GroupVersionKind().GroupKind() != r.Desired.GroupVersionKind().GroupKind():
-		return r.swap()
+		return r.swap(asker, req.Other, req.Room)
 	default:
-		return r.update()
+		return r.update(asker, req.Baseline, req.Room)
 	}
 }
 
 // ask puts a change of the resource to the engine.
-func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured) decision.Decision {
-	req := r.asking(op, old, obj)
+func (r composed) ask(asker *asker, op decision.Operation, old, obj *unstructured.Unstructured) decision.Decision {
+	req := r.asking(asker, op, old, obj)
 	d := decision.Decide(req)
 
-	if r.Asked != nil && decides(&d) {
-		r.Asked(&req, &d)
+	if asker.asked != nil && decides(&d) {
+		asker.asked(&req, &d)
 	}
 
 	return d
@@ -65,31 +71,31 @@ func (r *Request) ask(op decision.Operation, old, obj *unstructured.Unstructured
 func decides(d *decision.Decision) bool { return len(d.Findings)+len(d.Held)+len(d.Kept) > 0 }
 
 // asking is a change of the resource, as a request.
-func (r *Request) asking(op decision.Operation, old, obj *unstructured.Unstructured) decision.Request {
+func (r composed) asking(asker *asker, op decision.Operation, old, obj *unstructured.Unstructured) decision.Request {
 	action := v1alpha1.ActionHold
-	if r.Mode == v1alpha1.ModeAudit {
+	if r.mode == v1alpha1.ModeAudit {
 		action = v1alpha1.ActionAudit
 	}
 
 	return decision.Request{
-		Operation: op, Old: old, New: obj, User: r.User, Parent: r.XR, ParentSettles: true, Namespace: r.Namespace,
-		Basis: r.Basis, Action: action, ComposedResource: r.Name, Successor: r.Successor, Ungated: r.Ungated,
-		Resource: r.Resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
-		Repairs:  r.repairs(), RepairsNow: r.repair(), Withheld: r.Withheld, Listed: r.Listed, UnknownCause: unknownCause(r.XR),
+		Operation: op, Old: old, New: obj, User: asker.user, Parent: r.XR, ParentSettles: true, Namespace: asker.namespace,
+		Basis: asker.basis, Action: action, ComposedResource: r.Name, Successor: asker.successor, Ungated: asker.ungated,
+		Resource: asker.resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
+		Repairs:  r.repairs(), RepairsNow: r.repair(), Withheld: asker.withheld, Listed: asker.listed, UnknownCause: unknownCause(r.XR),
 		Edited: func() []string { return editedSince(r.XR) },
 	}
 }
 
 // create lets a new resource through with the initial set of policies, or
 // leaves it out.
-func (r *Request) create() Result {
+func (r composed) create(asker *asker, room int) Result {
 	obj := writable(r.Desired)
 	prepareCreate(obj, r.XR)
 
-	d := r.ask(decision.OperationCreate, nil, obj)
+	d := r.ask(asker, decision.OperationCreate, nil, obj)
 	out := Result{Problems: d.Problems, Held: r.wholeHeld(obj, d, v1alpha1.MutationCreate)}.of(&d, r.unmade(obj))
 
-	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
+	if len(out.Held) > 0 && r.mode != v1alpha1.ModeAudit {
 		return out
 	}
 
@@ -103,14 +109,14 @@ func (r *Request) create() Result {
 	dropPrepared(out.Desired, r.Desired)
 	encodeSecret(out.Desired)
 
-	if resource.IsManaged(out.Desired) && !r.Ungated && r.Mode != v1alpha1.ModeAudit {
+	if resource.IsManaged(out.Desired) && !asker.ungated && r.mode != v1alpha1.ModeAudit {
 		want := wanted(r.Desired)
 		recordWanted(out.Desired, want)
-		late := !r.Settings.WithoutLateInitialize.Has(out.Desired.GroupVersionKind().GroupKind())
+		late := !asker.basis.Settings.WithoutLateInitialize.Has(out.Desired.GroupVersionKind().GroupKind())
 		setPolicies(out.Desired, gate.Initial(want, late))
 	}
 
-	out.Problems = append(out.Problems, r.record(out.Desired, wish.RecordOf(out.Desired.Object))...)
+	out.Problems = append(out.Problems, r.record(room, out.Desired, wish.RecordOf(out.Desired.Object))...)
 
 	return out
 }
@@ -127,16 +133,16 @@ func withSpec(u *unstructured.Unstructured) *unstructured.Unstructured {
 }
 
 // update applies what is allowed and keeps the rest as observed.
-func (r *Request) update() Result {
-	if out, ok := r.unchanged(); ok {
+func (r composed) update(asker *asker, baseline bool, room int) Result {
+	if out, ok := r.unchanged(asker, room); ok {
 		return out
 	}
 
-	return r.compared()
+	return r.compared(asker, baseline, room)
 }
 
 // desired returns the wish as it is compared, and the record of the last one.
-func (r *Request) desired() (*unstructured.Unstructured, *wish.Record, error) {
+func (r composed) desired() (*unstructured.Unstructured, *wish.Record, error) {
 	desired := writable(r.Desired)
 	r.carry(desired)
 	encodeSecret(desired)
@@ -150,15 +156,15 @@ func (r *Request) desired() (*unstructured.Unstructured, *wish.Record, error) {
 }
 
 // compared applies what is allowed of a wish, compared with what is stored.
-func (r *Request) compared() Result {
+func (r composed) compared(asker *asker, baseline bool, room int) Result {
 	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
 	}
 
-	asked, merged, err := r.merged(fields)
+	asked, merged, err := r.merged(baseline, fields)
 
-	d := r.ask(decision.OperationUpdate, r.Observed, merged)
+	d := r.ask(asker, decision.OperationUpdate, r.Observed, merged)
 	out := Result{Problems: d.Problems, Held: r.heldOf(d, merged), Baseline: asked.Baseline, Delegated: asked.Delegated}
 	out = out.of(&d, describe(r.Observed))
 
@@ -167,7 +173,7 @@ func (r *Request) compared() Result {
 	}
 
 	out.Repairs = r.repairsAfter(&d, merged)
-	r.answer(&out, asked, d, fields)
+	r.answer(room, &out, asked, d, fields)
 	r.addState(&out, d)
 
 	return out
@@ -175,12 +181,12 @@ func (r *Request) compared() Result {
 
 // merged is a wish as it is compared with what is stored, and what applying it makes of that. The error
 // is of the record of the last wish.
-func (r *Request) merged(fields managedfields.Fields) (*wish.Comparison, *unstructured.Unstructured, error) {
+func (r composed) merged(baseline bool, fields managedfields.Fields) (*wish.Comparison, *unstructured.Unstructured, error) {
 	desired, last, err := r.desired()
 
 	asked := wish.Compare(wish.Input{
 		Wish: desired, Stored: r.Observed, Fields: fields, Record: last,
-		Baseline: r.Baseline && !secret(r.Observed) && !decision.Older(r.Observed, r.XR), Delegated: r.delegated(),
+		Baseline: baseline && !secret(r.Observed) && !decision.Older(r.Observed, r.XR), Delegated: r.delegated(),
 	})
 
 	merged := &unstructured.Unstructured{Object: managedfields.Merge(r.Observed.Object, asked.Object, fields)}
@@ -191,7 +197,7 @@ func (r *Request) merged(fields managedfields.Fields) (*wish.Comparison, *unstru
 
 // unchanged applies a wish that is as it was and is stored, as nearly all of a run are; false
 // where it may not be so, or where there is anything to decide.
-func (r *Request) unchanged() (Result, bool) {
+func (r composed) unchanged(asker *asker, room int) (Result, bool) {
 	desired, last, err := r.desired()
 
 	applied := managedfields.AppliedBy(r.Observed, managedfields.ManagerOf(r.XR))
@@ -202,7 +208,7 @@ func (r *Request) unchanged() (Result, bool) {
 	merged := &unstructured.Unstructured{Object: maps.Clone(r.Observed.Object)}
 	carryAnnotations(merged, desired, resource.Map(applied, "f:metadata", "f:annotations"))
 
-	d := decision.Decide(r.asking(decision.OperationUpdate, r.Observed, merged))
+	d := decision.Decide(r.asking(asker, decision.OperationUpdate, r.Observed, merged))
 	if decides(&d) {
 		return Result{}, false
 	}
@@ -215,7 +221,7 @@ func (r *Request) unchanged() (Result, bool) {
 	}
 
 	stampOn(out.Desired, d.Object)
-	out.Problems = append(out.Problems, r.record(out.Desired, last)...)
+	out.Problems = append(out.Problems, r.record(room, out.Desired, last)...)
 	out.Repairs = r.repairsAfter(&d, merged)
 	r.addState(&out, d)
 
@@ -223,7 +229,7 @@ func (r *Request) unchanged() (Result, bool) {
 }
 
 // addState adds what is held and pending whatever is wished now.
-func (r *Request) addState(out *Result, d decision.Decision) {
+func (r composed) addState(out *Result, d decision.Decision) {
 	out.Held = append(out.Held, r.heldOutside()...)
 
 	out.Pending = r.pending(d)
@@ -233,7 +239,7 @@ func (r *Request) addState(out *Result, d decision.Decision) {
 }
 
 // answer makes what is applied out of what was decided on an update.
-func (r *Request) answer(out *Result, asked *wish.Comparison, d decision.Decision, fields managedfields.Fields) {
+func (r composed) answer(room int, out *Result, asked *wish.Comparison, d decision.Decision, fields managedfields.Fields) {
 	result := d.Object.Object
 	if d.Action != v1alpha1.ActionHold {
 		result = asked.Object // Nothing is held.
@@ -249,7 +255,7 @@ func (r *Request) answer(out *Result, asked *wish.Comparison, d decision.Decisio
 	object, record := asked.Answer(result)
 	out.Desired = &unstructured.Unstructured{Object: object}
 	stampOn(out.Desired, d.Object)
-	out.Problems = append(out.Problems, r.record(out.Desired, record)...)
+	out.Problems = append(out.Problems, r.record(room, out.Desired, record)...)
 
 	if d.Action == v1alpha1.ActionHold && len(out.Held)+len(out.Repaired) > 0 {
 		r.asSeen(out.Desired) // What is held, or repaired, is so as of now.
@@ -257,7 +263,7 @@ func (r *Request) answer(out *Result, asked *wish.Comparison, d decision.Decisio
 }
 
 // heldOf is what is held of an update.
-func (r *Request) heldOf(d decision.Decision, merged *unstructured.Unstructured) []Held {
+func (r composed) heldOf(d decision.Decision, merged *unstructured.Unstructured) []Held {
 	var out []Held
 
 	var repairs func(map[string]any, change.Change) bool
@@ -270,7 +276,7 @@ func (r *Request) heldOf(d decision.Decision, merged *unstructured.Unstructured)
 			h, own := r.unrepaired(merged, f, repairs)
 			is := Held{
 				Resource: describe(r.Observed), Change: r.listed(h, f.Approvable()),
-				Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(),
+				Passed: r.mode == v1alpha1.ModeAudit, Policies: f.Policies(),
 			}
 
 			if !own {
@@ -287,7 +293,7 @@ func (r *Request) heldOf(d decision.Decision, merged *unstructured.Unstructured)
 // allowsHeld reports whether an allowance of the XR, not used up, is for a change
 // that is held all the same: the policy that gave it is not in force, or does
 // not let Crossplane exercise it. It must be there when that is fixed.
-func (r *Request) allowsHeld(findings []decision.Finding) bool {
+func (r composed) allowsHeld(findings []decision.Finding) bool {
 	if len(findings) == 0 {
 		return false
 	}
@@ -328,16 +334,16 @@ func unused(xr *unstructured.Unstructured, list []v1alpha1.Allowance) map[string
 // remove deletes what may be deleted. A managed resource is first kept with the
 // allowance to delete its external resource stamped on it, and dropped once
 // its gate is open for that; deleted earlier it would orphan it.
-func (r *Request) remove() Result {
+func (r composed) remove(asker *asker) Result {
 	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
 	}
 
-	d := r.ask(decision.OperationDelete, r.Observed, nil)
+	d := r.ask(asker, decision.OperationDelete, r.Observed, nil)
 	out := Result{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}.of(&d, describe(r.Observed))
 
-	if len(out.Held) > 0 && r.Mode != v1alpha1.ModeAudit {
+	if len(out.Held) > 0 && r.mode != v1alpha1.ModeAudit {
 		out.Kept, out.Desired = true, r.hold(fields)
 
 		return out
@@ -358,7 +364,7 @@ func (r *Request) remove() Result {
 }
 
 // kept is a resource that stays as it is.
-func (r *Request) kept() Result {
+func (r composed) kept() Result {
 	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 	if err != nil {
 		return r.unreadable(err)
@@ -369,7 +375,7 @@ func (r *Request) kept() Result {
 
 // unreadable keeps a resource of which nobody can know what Crossplane applies. What
 // it leaves out it would take away: so it hands out all that is there.
-func (r *Request) unreadable(err error) Result {
+func (r composed) unreadable(err error) Result {
 	return Result{
 		Desired: r.whole(), Kept: true, Problems: []error{err},
 		Held: []Held{r.heldAsIs(v1alpha1.HeldChange{Field: "metadata.managedFields", Missing: err.Error()})},
@@ -377,12 +383,12 @@ func (r *Request) unreadable(err error) Result {
 }
 
 // heldAsIs is a change of the observed resource that nobody can approve.
-func (r *Request) heldAsIs(h v1alpha1.HeldChange) Held {
+func (r composed) heldAsIs(h v1alpha1.HeldChange) Held {
 	return Held{Resource: describe(r.Observed), Change: r.listed(h, decision.Approvable{})}
 }
 
 // wholeHeld is what is held of a creation or deletion: nothing or all of it.
-func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, field string) []Held {
+func (r composed) wholeHeld(u *unstructured.Unstructured, d decision.Decision, field string) []Held {
 	i := slices.IndexFunc(d.Findings, func(f decision.Finding) bool { return f.Verdict == decision.Unallowed && f.Change.Field == field })
 	if i < 0 {
 		return nil
@@ -392,14 +398,14 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 	a := f.Approvable()
 	h := Held{
 		Resource: describe(u), Change: r.listed(v1alpha1.HeldChange{Field: field, At: f.HeldAt(), Missing: f.Missing()}, a),
-		Passed: r.Mode == v1alpha1.ModeAudit, Policies: f.Policies(), Why: f.Why(), Briefly: f.Briefly(), OfEdit: f.OfEdit(),
+		Passed: r.mode == v1alpha1.ModeAudit, Policies: f.Policies(), Why: f.Why(), Briefly: f.Briefly(), OfEdit: f.OfEdit(),
 	}
 
 	if field == v1alpha1.MutationCreate {
 		h.Resource = r.unmade(u)
 
 		if r.mends() && r.madeBefore() && !lasting(u) {
-			if text := r.notRepaired(r.Was.Again[r.Name]); text != "" {
+			if text := r.notRepaired(r.mending.was.Again[r.Name]); text != "" {
 				h.Change.Missing, h.Why, h.Briefly, h.OfEdit = text, nil, nil, false
 			}
 		}
@@ -409,14 +415,14 @@ func (r *Request) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 }
 
 // unmade describes a resource that is not there yet.
-func (r *Request) unmade(u *unstructured.Unstructured) string {
+func (r composed) unmade(u *unstructured.Unstructured) string {
 	return unmade(u.GetKind(), r.Name)
 }
 
 // pending says what of allowed changes is under way. It says the same from the
 // first write to the last: an XR's condition is watched, and Crossplane stops
 // to listen where an XR changes too often.
-func (r *Request) pending(d decision.Decision) string {
+func (r composed) pending(d decision.Decision) string {
 	observed := r.Observed
 	changing := describe(observed) + " is being changed"
 

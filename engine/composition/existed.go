@@ -13,7 +13,7 @@ import (
 
 // heldOutside is what a managed resource's gate prevents on an external object
 // that existed before it.
-func (r *Request) heldOutside() []Held {
+func (r composed) heldOutside() []Held {
 	observed := r.Observed
 
 	desired, err := gate.Desired(observed)

@@ -15,11 +15,11 @@ import (
 
 // withoutGate holds a resource that is composed in a version of its kind without spec.managementPolicies: it would be stored
 // with their default, and an open gate.
-func (r *Request) withoutGate() Result {
+func (r composed) withoutGate(gatedIn string) Result {
 	gv, _ := schema.ParseGroupVersion(r.Desired.GetAPIVersion())
 	h := v1alpha1.HeldChange{
 		Field:   "apiVersion",
-		Missing: fmt.Sprintf("its gate is spec.managementPolicies, which %s does not have: compose it in %s", gv.Version, r.GatedIn),
+		Missing: fmt.Sprintf("its gate is spec.managementPolicies, which %s does not have: compose it in %s", gv.Version, gatedIn),
 	}
 
 	if r.Observed == nil {

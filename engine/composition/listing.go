@@ -19,7 +19,7 @@ import (
 )
 
 // listed is a held change as the manager is told of it, without its cause.
-func (r *Request) listed(e v1alpha1.HeldChange, a decision.Approvable) v1alpha1.HeldChange {
+func (r composed) listed(e v1alpha1.HeldChange, a decision.Approvable) v1alpha1.HeldChange {
 	u := r.Observed
 	if u == nil || e.Field == v1alpha1.MutationCreate {
 		u = r.Desired

@@ -15,7 +15,7 @@ import (
 // stampMode writes on a managed resource that it is composed in mode Audit, so
 // that its gate is taken away: what only is reported has to get outside, and be
 // deleted there. Once that is over the record stays, without the mode.
-func (r *Request) stampMode(desired *unstructured.Unstructured) {
+func (r composed) stampMode(desired *unstructured.Unstructured) {
 	if desired == nil || !resource.IsManaged(desired) {
 		return
 	}
@@ -23,7 +23,7 @@ func (r *Request) stampMode(desired *unstructured.Unstructured) {
 	rec, err := gate.ParseDesired(desired)
 
 	switch {
-	case r.Mode == v1alpha1.ModeAudit:
+	case r.mode == v1alpha1.ModeAudit:
 		rec.Mode = v1alpha1.ModeAudit
 		annotate(desired, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(rec))
 		dropUnused(desired)
@@ -35,8 +35,8 @@ func (r *Request) stampMode(desired *unstructured.Unstructured) {
 
 // switches reports whether the observed managed resource does not say yet whether it
 // is to have a gate.
-func (r *Request) switches() bool {
-	return gate.Audited(r.Observed) != (r.Mode == v1alpha1.ModeAudit)
+func (r composed) switches() bool {
+	return gate.Audited(r.Observed) != (r.mode == v1alpha1.ModeAudit)
 }
 
 // dropUnused takes away the allowances that would open a gate where there is none.

@@ -60,34 +60,33 @@ func sameObject(xr, observed, desired *unstructured.Unstructured) bool {
 
 // renamed is what becomes of an object that has another name in the Composition
 // now: as of one of another kind, it is deleted and made anew, or stays.
-func (r *Request) renamed() Result {
+func (r composed) renamed(asker *asker, other *Other, room int) Result {
 	if r.Observed == nil {
-		return r.again()
+		return r.again(asker, other, room)
 	}
 
-	after := *r
-	after.Desired = r.Other.Desired
+	r.Desired = other.Desired
 
-	return after.swap()
+	return r.swap(asker, other, room)
 }
 
 // again is what becomes of a new resource that is an object which is composed
 // already: applied to that it would change it, and not create anything.
-func (r *Request) again() Result {
-	if r.Other.Desired == nil {
+func (r composed) again(asker *asker, other *Other, room int) Result {
+	if other.Desired == nil {
 		return Result{} // It is made once the former one is gone, which says so.
 	}
 
 	h := v1alpha1.HeldChange{Field: v1alpha1.MutationCreate, Missing: fmt.Sprintf(
 		"composed resource %s is %s already: remove one of them from the Composition, or give it another metadata.name",
-		r.Other.Name, describe(r.Desired))}
-	held := Held{Resource: r.unmade(r.Desired), Passed: r.Mode == v1alpha1.ModeAudit, Change: r.listed(h, decision.Approvable{})}
+		other.Name, describe(r.Desired))}
+	held := Held{Resource: r.unmade(r.Desired), Passed: r.mode == v1alpha1.ModeAudit, Change: r.listed(h, decision.Approvable{})}
 
-	if r.Mode != v1alpha1.ModeAudit {
+	if r.mode != v1alpha1.ModeAudit {
 		return Result{Held: []Held{held}}
 	}
 
-	out := r.create()
+	out := r.create(asker, room)
 	out.Held = append(out.Held, held)
 
 	return out

@@ -88,9 +88,9 @@ func RepairsLeft(was *v1alpha1.State, observed map[string]*unstructured.Unstruct
 
 // mends reports whether the resource is one that is repaired at all. Of one that Crossplane has not applied, such as a restored one,
 // it is not known what it was.
-func (r *Request) mends() bool {
+func (r composed) mends() bool {
 	switch {
-	case r.Repair != v1alpha1.RepairApply || r.Mode == v1alpha1.ModeAudit || resource.Deleting(r.XR):
+	case !r.mending.apply || r.mode == v1alpha1.ModeAudit || resource.Deleting(r.XR):
 		return false
 	case r.Observed == nil:
 		return true
@@ -103,8 +103,8 @@ func (r *Request) mends() bool {
 
 // repair tells which changes put back what somebody did by hand, and may do so now. Nil where none does. Of most resources nobody
 // asks: nothing of them changes.
-func (r *Request) repair() func(map[string]any, change.Change) bool {
-	if r.Desired == nil || r.Left <= 0 || r.Repair != v1alpha1.RepairApply {
+func (r composed) repair() func(map[string]any, change.Change) bool {
+	if r.Desired == nil || r.mending.left <= 0 || !r.mending.apply {
 		return nil
 	}
 
@@ -125,7 +125,7 @@ func (r *Request) repair() func(map[string]any, change.Change) bool {
 
 // A mender tells which changes of an observed resource put back what somebody did by hand.
 type mender struct {
-	of      *Request
+	of      composed
 	had     map[string]v1alpha1.Repairs
 	places  map[string]bool // Of had, and of what is repaired now.
 	reverts func(map[string]any, change.Change) bool
@@ -135,7 +135,7 @@ type mender struct {
 }
 
 // mender is that of the resource; nil where it is not repaired.
-func (r *Request) mender() *mender {
+func (r composed) mender() *mender {
 	had, err := wish.Repairs(r.Observed)
 	if err != nil || !r.mends() {
 		return nil // Reported with the decision.
@@ -151,7 +151,8 @@ func (r *Request) mender() *mender {
 
 func (m *mender) repairs(merged map[string]any, c change.Change) bool {
 	key, ok := m.finder.KeyOf(m.of.Observed.Object, merged, c)
-	if !ok || !m.places[key] && len(m.places) >= wish.MaxPlaces || !due(m.had[key], m.of.Now) || !m.reverts(merged, c) || m.theirs(c.Path) {
+	if !ok || !m.places[key] && len(m.places) >= wish.MaxPlaces || !due(m.had[key], m.of.mending.now) || !m.reverts(merged, c) ||
+		m.theirs(c.Path) {
 		return false
 	}
 
@@ -170,7 +171,7 @@ func (m *mender) repairs(merged map[string]any, c change.Change) bool {
 
 // waitsUntil is when all that somebody has changed of the resource may be put back, for it is not put back in part; zero for now.
 // What is left alone does not count.
-func (r *Request) waitsUntil(
+func (r composed) waitsUntil(
 	merged map[string]any, repairs func(map[string]any, change.Change) bool, had map[string]v1alpha1.Repairs,
 ) time.Time {
 	var out time.Time
@@ -185,7 +186,7 @@ func (r *Request) waitsUntil(
 		key, ok := finder.KeyOf(r.Observed.Object, merged, c)
 		was := had[key]
 
-		if !ok || was.Count >= v1alpha1.MaxRepairs || due(was, r.Now) || !repairs(merged, c) {
+		if !ok || was.Count >= v1alpha1.MaxRepairs || due(was, r.mending.now) || !repairs(merged, c) {
 			continue
 		}
 
@@ -203,14 +204,14 @@ func nextRepair(was v1alpha1.Repairs) time.Time {
 }
 
 // mayCreate reports whether the resource may be created again now: it may be due, or was not seen since it was.
-func (r *Request) mayCreate() bool {
-	was := r.Was.Again[r.Name]
+func (r composed) mayCreate() bool {
+	was := r.mending.was.Again[r.Name]
 
-	return was.Count > 0 && !was.Seen || due(was, r.Now)
+	return was.Count > 0 && !was.Seen || due(was, r.mending.now)
 }
 
 // theirs tells which fields somebody else has changed last, whom a policy or a window let change the resource itself.
-func (r *Request) theirs() func(change.Path) bool {
+func (r composed) theirs() func(change.Path) bool {
 	entries, err := allowance.ParseTrace(r.Observed)
 	if err != nil {
 		return func(change.Path) bool { return true } // Reported with the decision.
@@ -219,7 +220,7 @@ func (r *Request) theirs() func(change.Path) bool {
 	return func(at change.Path) bool {
 		i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return change.FieldCovers(e.Field, at) })
 
-		if i < 0 || len(entries[i].Trace) != 1 || entries[i].Initiator == r.User.Name {
+		if i < 0 || len(entries[i].Trace) != 1 || entries[i].Initiator == r.user {
 			return false
 		}
 
@@ -228,20 +229,20 @@ func (r *Request) theirs() func(change.Path) bool {
 }
 
 // madeBefore reports whether the resource is desired as it was when it was last let through.
-func (r *Request) madeBefore() bool {
-	if r.Was == nil || secret(r.Desired) && (!r.settled() || r.heldBefore()) {
+func (r composed) madeBefore() bool {
+	if r.mending.was == nil || secret(r.Desired) && (!r.settled() || r.heldBefore()) {
 		return false
 	}
 
 	now := wish.Made{}
 	now.Set(r.Name, asMade(r.Desired))
 
-	return wish.MadeOf(r.Was).Has(r.Name, now.Of(r.Name))
+	return wish.MadeOf(r.mending.was).Has(r.Name, now.Of(r.Name))
 }
 
 // heldBefore reports whether anything of the resource was held in the last run. Of a Secret nobody knows what it was.
-func (r *Request) heldBefore() bool {
-	return r.Was.More > 0 || slices.ContainsFunc(r.Was.Changes, func(c v1alpha1.HeldChange) bool {
+func (r composed) heldBefore() bool {
+	return r.mending.was.More > 0 || slices.ContainsFunc(r.mending.was.Changes, func(c v1alpha1.HeldChange) bool {
 		return c.ComposedResource == r.Name && (c.Cause == nil || c.Cause.Type != v1alpha1.CauseDrift)
 	})
 }
@@ -249,14 +250,14 @@ func (r *Request) heldBefore() bool {
 // repairsSecret reports whether what is desired of a Secret puts back what somebody did by hand. Nothing is recorded of its values:
 // it is so where somebody else wrote it last, the XR has settled since it was asked for anything, and all but the values is desired
 // as it was.
-func (r *Request) repairsSecret(merged map[string]any, c change.Change) bool {
+func (r composed) repairsSecret(merged map[string]any, c change.Change) bool {
 	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
 
 	return err == nil && r.madeBefore() && !c.Gone && !c.Removal() && !fields.Manages(merged, c.Path)
 }
 
 // settled reports whether the XR had settled in the last run, and nothing is asked of it since then.
-func (r *Request) settled() bool {
+func (r composed) settled() bool {
 	p, reports := resource.ProgressOf(r.XR)
 	generation := resource.Generation(r.XR)
 
@@ -265,7 +266,7 @@ func (r *Request) settled() bool {
 }
 
 // repairsAfter are on record of the resource once what is decided of a change is done.
-func (r *Request) repairsAfter(d *decision.Decision, merged *unstructured.Unstructured) map[string]v1alpha1.Repairs {
+func (r composed) repairsAfter(d *decision.Decision, merged *unstructured.Unstructured) map[string]v1alpha1.Repairs {
 	had, _ := wish.Repairs(r.Observed) // Reported with the decision.
 	repairs := func(f decision.Finding) bool { return f.Rule == decision.RuleRepair }
 
@@ -281,14 +282,14 @@ func (r *Request) repairsAfter(d *decision.Decision, merged *unstructured.Unstru
 		switch {
 		case !ok:
 		case repairs(f):
-			next[key] = again(had[key], r.Now)
+			next[key] = again(had[key], r.mending.now)
 		case f.Verdict == decision.Unallowed:
 			held[key] = true
 		}
 	}
 
 	for key, was := range had {
-		if _, now := next[key]; !now && (held[key] || !over(was, r.Now)) {
+		if _, now := next[key]; !now && (held[key] || !over(was, r.mending.now)) {
 			next[key] = was
 		}
 	}
@@ -297,22 +298,22 @@ func (r *Request) repairsAfter(d *decision.Decision, merged *unstructured.Unstru
 }
 
 // createAgain notes a resource that is created again. It counts, and is told, once more only where it was seen since then.
-func (r *Request) createAgain(out *Result) {
-	made := r.Was.Again[r.Name]
+func (r composed) createAgain(out *Result) {
+	made := r.mending.was.Again[r.Name]
 	if made.Count <= 0 || made.Seen {
-		made = again(made, r.Now)
+		made = again(made, r.mending.now)
 		made.Seen = false
 	} else {
 		out.Repaired = nil
 	}
 
-	made.Of = wish.MadeOf(r.Was).Of(r.Name)
+	made.Of = wish.MadeOf(r.mending.was).Of(r.Name)
 
 	out.Repairs = map[string]v1alpha1.Repairs{wish.KeyOfCreation: made}
 }
 
 // unrepaired is a change that is held, with why it is not repaired where it would be.
-func (r *Request) unrepaired(
+func (r composed) unrepaired(
 	merged *unstructured.Unstructured, f decision.Finding, repairs func(map[string]any, change.Change) bool,
 ) (out v1alpha1.HeldChange, own bool) {
 	out = decision.HeldChange(f)
@@ -329,7 +330,7 @@ func (r *Request) unrepaired(
 }
 
 // repairedTogether says when something is repaired that waits for what else somebody has changed of the resource; empty for nothing.
-func (r *Request) repairedTogether(
+func (r composed) repairedTogether(
 	merged *unstructured.Unstructured, repairs func(map[string]any, change.Change) bool, had map[string]v1alpha1.Repairs,
 ) string {
 	until := r.waitsUntil(merged.Object, repairs, had)
@@ -341,17 +342,17 @@ func (r *Request) repairedTogether(
 }
 
 // notRepaired says why something is not repaired now; empty for another reason.
-func (r *Request) notRepaired(was v1alpha1.Repairs) string {
+func (r composed) notRepaired(was v1alpha1.Repairs) string {
 	since := time.Unix(was.First, 0).UTC().Format(time.RFC3339)
 
 	switch {
 	case was.Count >= v1alpha1.MaxRepairs:
 		return fmt.Sprintf("Contested: repaired %d times since %s, and changed again each time; no further repair",
 			was.Count, since)
-	case !due(was, r.Now):
+	case !due(was, r.mending.now):
 		return fmt.Sprintf("next repair at %s: repaired %d of %d times since %s, and changed again",
 			nextRepair(was).UTC().Format(time.RFC3339), was.Count, v1alpha1.MaxRepairs, since)
-	case r.Left > 0: // It belongs to something that is held.
+	case r.mending.left > 0: // It belongs to something that is held.
 		return ""
 	default:
 		return fmt.Sprintf("%d resources of %s were repaired within a minute; this one waits", MaxRepairs, describe(r.XR))
@@ -359,7 +360,7 @@ func (r *Request) notRepaired(was v1alpha1.Repairs) string {
 }
 
 // stampRepairs records what is repaired, and what was of late.
-func (r *Request) stampRepairs(out *Result) {
+func stampRepairs(out *Result) {
 	if out.Desired == nil || out.Repairs == nil {
 		return
 	}

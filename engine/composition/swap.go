@@ -12,16 +12,16 @@ import (
 // swap puts a resource of another kind or group in the place of one: it deletes
 // that, and makes the other once it is gone. Nothing is deleted unless its
 // successor may be made.
-func (r *Request) swap() Result {
-	before, after := *r, *r
+func (r composed) swap(asker *asker, other *Other, room int) Result {
+	before, after := r, r
 	before.Desired, after.Observed = nil, nil
 
-	if r.Other != nil {
-		after.Name = r.Other.Name
+	if other != nil {
+		after.Name = other.Name
 	}
 
-	made := after.create()
-	out := before.remove()
+	made := after.create(asker, room)
+	out := before.remove(asker)
 	deletes := len(out.Held) == 0
 
 	out.Held = slices.Concat(out.Held, made.Held)
@@ -29,7 +29,7 @@ func (r *Request) swap() Result {
 	out.Costs = slices.Concat(out.Costs, made.Costs)
 
 	switch {
-	case r.Mode == v1alpha1.ModeAudit || len(out.Held) == 0:
+	case r.mode == v1alpha1.ModeAudit || len(out.Held) == 0:
 		out.Passed = slices.Concat(out.Passed, made.Passed)
 
 		return out

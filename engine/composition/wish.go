@@ -66,7 +66,7 @@ func encodeSecret(u *unstructured.Unstructured) {
 }
 
 // record writes the record of a wish on what is applied.
-func (r *Request) record(u *unstructured.Unstructured, rec *wish.Record) []error {
+func (r composed) record(room int, u *unstructured.Unstructured, rec *wish.Record) []error {
 	if secret(u) {
 		annotate(u, v1alpha1.AnnotationWish, "")
 
@@ -74,11 +74,11 @@ func (r *Request) record(u *unstructured.Unstructured, rec *wish.Record) []error
 	}
 
 	text, err := rec.Format(u.GetAPIVersion(), u.GetKind())
-	if err == nil && (rec.Cut() > 0 || len(text) > r.Room) {
+	if err == nil && (rec.Cut() > 0 || len(text) > room) {
 		err = errTooLarge
 	}
 
-	if len(text) > r.Room {
+	if len(text) > room {
 		text = ""
 	}
 
@@ -99,7 +99,7 @@ func inObserved(u *unstructured.Unstructured, err error) error {
 // person or controller that a policy let change the resource itself. What
 // Crossplane did by itself, in a window or by an exception, began with nobody
 // else.
-func (r *Request) delegated() func(change.Path) bool {
+func (r composed) delegated() func(change.Path) bool {
 	u := r.Observed
 
 	entries, err := allowance.ParseTrace(u)
@@ -110,7 +110,7 @@ func (r *Request) delegated() func(change.Path) bool {
 	return func(path change.Path) bool {
 		i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return change.FieldCovers(e.Field, path) })
 		if i < 0 || len(entries[i].Trace) != 1 ||
-			entries[i].Initiator == r.User.Name || strings.HasPrefix(entries[i].Initiator, decision.InitiatorOfWindow("")) {
+			entries[i].Initiator == r.user || strings.HasPrefix(entries[i].Initiator, decision.InitiatorOfWindow("")) {
 			return false
 		}
 

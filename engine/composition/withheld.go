@@ -39,7 +39,7 @@ func newRevision(xr *unstructured.Unstructured) bool {
 }
 
 // repairs tells which changes revert what somebody did by hand: the desired value is the recorded one.
-func (r *Request) repairs() func(map[string]any, change.Change) bool {
+func (r composed) repairs() func(map[string]any, change.Change) bool {
 	if r.Observed == nil || r.Desired == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (r *Request) repairs() func(map[string]any, change.Change) bool {
 }
 
 // stampWithheld records at which places changes of a resource are held.
-func (r *Request) stampWithheld(out *Result) {
+func stampWithheld(out *Result) {
 	if out.Desired == nil || !out.Asked {
 		return
 	}
