@@ -89,19 +89,24 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		f.metrics.observe(rsp, s, f.now().Sub(start))
 	}()
 
+	if s, err = f.run(log, req, rsp); err != nil {
+		response.Fatal(rsp, err)
+	}
+
+	return rsp, nil
+}
+
+// run answers a request. The state is nil where it could not be read.
+func (f *Function) run(log logging.Logger, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) (*state, error) {
 	// 1. Read the request.
 	in, err := parseInput(req)
 	if err != nil {
-		response.Fatal(rsp, err)
-
-		return rsp, nil
+		return nil, err
 	}
 
-	s, err = f.readState(req, in)
+	s, err := f.readState(req, in)
 	if err != nil {
-		response.Fatal(rsp, err)
-
-		return rsp, nil
+		return nil, err
 	}
 
 	// 2. Ask for policies and windows, in this and every later round.
@@ -134,5 +139,5 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 
 	log.Debug("Decided", "xr", s.xr.GetName(), "resources", len(s.outcomes), "held", len(s.held()))
 
-	return rsp, nil
+	return s, nil
 }

@@ -41,11 +41,11 @@ type Approvable struct {
 
 // Approvable returns what the change is approved by.
 func (f Finding) Approvable() Approvable {
-	if f.of == nil {
+	if f.digested == nil {
 		return Approvable{}
 	}
 
-	d := f.of.digested(f.Change)
+	d := f.digested()
 
 	return Approvable{Digest: digest.Of(d), Masked: d.Masked, Follows: d.Follows, Place: placeOf(d)}
 }
@@ -63,25 +63,25 @@ func placeOf(d digest.Change) string {
 }
 
 // digested is what the digest of a change stands for.
-func (f *facts) digested(c change.Change) digest.Change {
-	out := digest.Change{Kind: f.groupKind(), Operation: digest.Update, Follows: f.follows(c)}
+func digested(o objects, places *places, outside outside, c change.Change) digest.Change {
+	out := digest.Change{Kind: o.groupKind(), Operation: digest.Update, Follows: follows(o, outside, c)}
 
 	switch {
 	case c.Field == v1alpha1.MutationCreate:
-		out.Operation, out.Name = digest.Create, f.composedName()
-		out.To, out.Masked = wholeValue(f.New)
+		out.Operation, out.Name = digest.Create, o.composedName()
+		out.To, out.Masked = wholeValue(o.New)
 
-		if f.Parent != nil {
-			out.UID = f.Parent.GetUID()
+		if o.Parent != nil {
+			out.UID = o.Parent.GetUID()
 		}
-	case c.Field == v1alpha1.MutationDelete || f.Old == nil || f.New == nil:
+	case c.Field == v1alpha1.MutationDelete || o.Old == nil || o.New == nil:
 		out.Operation = digest.Delete
-		if f.Old != nil {
-			out.UID = f.Old.GetUID()
+		if o.Old != nil {
+			out.UID = o.Old.GetUID()
 		}
 	default:
-		out.UID, out.Elements = f.Old.GetUID(), f.locate().Elements(c)
-		in := f.between()
+		out.UID, out.Elements = o.Old.GetUID(), places.locate().Elements(c)
+		in := o.between()
 		out.From, out.To = c.From, c.To
 
 		if out.Masked = mask.Hides(c.Path, c.From, in...) || mask.Hides(c.Path, c.To, in...); out.Masked {
@@ -90,26 +90,6 @@ func (f *facts) digested(c change.Change) digest.Change {
 	}
 
 	return out
-}
-
-// locate says where changes of the object are, by what is not hidden of it.
-func (f *facts) locate() *change.Locator {
-	if f.locator == nil {
-		hide := func([]string, any) string { return mask.Text }
-		was, is := mask.Object(f.Old.Object, hide, f.New.Object), mask.Object(f.New.Object, hide, f.Old.Object)
-		f.locator = change.NewLocator(was, is, digest.OfLists)
-	}
-
-	return f.locator
-}
-
-// composedName is the name of a new object in its Composition, or its own.
-func (f *facts) composedName() string {
-	if f.ComposedResource != "" {
-		return f.ComposedResource
-	}
-
-	return resource.Name(f.New)
 }
 
 // wholeValue is all that is wished of a new object. What is hidden of it is masked; true
@@ -147,27 +127,27 @@ func wholeValue(u *unstructured.Unstructured) (any, bool) {
 }
 
 // follows are the external actions that follow a change of a managed resource with a gate.
-func (f *facts) follows(c change.Change) []string {
-	if !resource.IsManaged(f.target()) {
+func follows(o objects, outside outside, c change.Change) []string {
+	if !resource.IsManaged(o.target()) {
 		return nil
 	}
 
-	if f.Old == nil {
-		if f.Ungated {
+	if o.Old == nil {
+		if outside.ungated {
 			return nil
 		}
 
 		return []string{gate.ActionCreate}
 	}
 
-	_, set := resource.Value(f.Old.Object, "spec", "managementPolicies")
+	_, set := resource.Value(o.Old.Object, "spec", "managementPolicies")
 
 	switch {
-	case gate.Ungated(f.Old) || !set && !gate.Governed(f.Old):
+	case gate.Ungated(o.Old) || !set && !gate.Governed(o.Old):
 		return nil
 	case c.Field == v1alpha1.MutationDelete:
 		return []string{gate.ActionDelete}
-	case f.replaces(c):
+	case replaces(o, outside, c):
 		return []string{gate.ActionCreate, gate.ActionDelete}
 	case goesOut(c):
 		return []string{gate.ActionUpdate}
@@ -179,39 +159,41 @@ func (f *facts) follows(c change.Change) []string {
 // approved tells which allowances are of an approval of a change: by its digest, or by
 // what the composition function says that Crossplane applies. What the API server and
 // other webhooks make of it is not what the function has seen.
-func (j *judge) approved(c change.Change) func(v1alpha1.Allowance) bool {
-	kind := j.groupKind()
-	sum := sync.OnceValue(func() string { return digest.Of(j.digested(c)) })
+func approved(
+	o objects, by writer, how manner, above *above, places *places, outside outside, c change.Change,
+) func(v1alpha1.Allowance) bool {
+	kind := o.groupKind()
+	sum := sync.OnceValue(func() string { return digest.Of(digested(o, places, outside, c)) })
 
 	return func(a v1alpha1.Allowance) bool {
 		return allowance.OfApproval(a) && !allowance.External(a) && a.Kind == kind.Kind && a.APIGroup == kind.Group &&
-			(sum() == a.Digest || j.vouched(a, c))
+			(sum() == a.Digest || vouched(o, by, how, above, a, c))
 	}
 }
 
 // vouched reports whether the writer is Crossplane, which brings a record by which the function
 // has made use of an allowance for the change.
-func (j *judge) vouched(a v1alpha1.Allowance, c change.Change) bool {
-	if !j.byCrossplane() || j.asked == nil || j.ParentSettles {
+func vouched(o objects, by writer, how manner, above *above, a v1alpha1.Allowance, c change.Change) bool {
+	if !by.isCrossplane() || o.Asked == nil || how.settles {
 		return false
 	}
 
-	return change.FieldCovers(a.Mutation, c.Path) && allowance.Used(j.recordOf(j.asked), a)
+	return change.FieldCovers(a.Mutation, c.Path) && allowance.Used(above.recordOf(o.Asked), a)
 }
 
 // approvalUsed reports whether an allowance of an approval has served: the object shows
 // the use, or the function has reported it. One to delete serves until the object is gone.
-func (g *grants) approvalUsed(a v1alpha1.Allowance) bool {
-	return a.Mutation != v1alpha1.MutationDelete && (allowance.Used(g.recordOf(g.Old), a) || g.reports().Used(a))
+func approvalUsed(o objects, above *above, a v1alpha1.Allowance) bool {
+	return a.Mutation != v1alpha1.MutationDelete && (allowance.Used(above.recordOf(o.Old), a) || above.reports(o).Used(a))
 }
 
 // reports is what the function of the parent has reported, which is read once.
-func (g *grants) reports() *Reported {
-	if g.reported == nil {
-		g.reported = ReadReported(g.Parent)
+func (above *above) reports(o objects) *Reported {
+	if above.reported == nil {
+		above.reported = ReadReported(o.Parent)
 	}
 
-	return g.reported
+	return above.reported
 }
 
 // Reported is what the composition function of an XR has reported of the allowances of

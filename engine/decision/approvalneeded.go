@@ -51,13 +51,13 @@ const unreadableUser = "(unknown)"
 
 // waitsForApproval reports whether a policy lets the user initiate a change, whether or not
 // its conditions hold, but for the approvals that it asks for.
-func (s *subjects) waitsForApproval(p *policy.Policy, c change.Change) bool {
-	return p.RequiredApprovals() > 0 && p.Covers(c) && s.mightInitiate(p) && s.mayInitiate(p)
+func (auth *authority) waitsForApproval(p *policy.Policy, c change.Change) bool {
+	return p.RequiredApprovals() > 0 && p.Covers(c) && auth.mightInitiate(p) && auth.mayInitiate(p)
 }
 
 // lackingApproval says how many people have to approve for a policy to let the user initiate
 // a change, after what is said of the policy already.
-func (x explainer) lackingApproval(p *policy.Policy, c change.Change, said string) Lack {
+func lackingApproval(o objects, how manner, enforced enforced, outside outside, p *policy.Policy, c change.Change, said string) Lack {
 	n := p.RequiredApprovals()
 	out := Lack{Policy: p.Name(), What: policy.LackApproval, Approvals: n}
 
@@ -68,10 +68,10 @@ func (x explainer) lackingApproval(p *policy.Policy, c change.Change, said strin
 		out.Text += ", and a creation cannot wait for that"
 	case c.Field == v1alpha1.MutationDelete:
 		out.Text += ", and a deletion cannot wait for that"
-	case !x.root() || x.guarded():
+	case !o.Root || guarded(how, outside):
 	default:
-		out.Fix = "kubectl kausality approve " + resource.Argument(x.target())
-		if u := x.unstored(); u != "" {
+		out.Fix = "kubectl kausality approve " + resource.Argument(o.target())
+		if u := unstored(enforced); u != "" {
 			out.Text, out.Fix = out.Text+u, ""
 		}
 	}
@@ -99,26 +99,26 @@ func OthersApprove(n int32) string {
 
 // unstored says which Enforcement does not let a change of a root be stored, so that nothing
 // follows from it that could be approved; empty where none does.
-func (x explainer) unstored() string {
-	i := slices.IndexFunc(x.governing, func(e *enforcement.Enforcement) bool {
+func unstored(enforced enforced) string {
+	i := slices.IndexFunc(enforced.governing, func(e *enforcement.Enforcement) bool {
 		return enforcement.Strictness(actionOf(e)) >= enforcement.Strictness(v1alpha1.ActionHold)
 	})
 	if i < 0 {
 		return ""
 	}
 
-	return fmt.Sprintf(", but Enforcement %q refuses the edit, so nothing is saved to approve", x.governing[i].Name())
+	return fmt.Sprintf(", but Enforcement %q refuses the edit, so nothing is saved to approve", enforced.governing[i].Name())
 }
 
 // approvalsAsked is how many people have to approve what follows from an unallowed change of
 // a root, whoever makes it: the most that any policy asks for which is about it and may
 // select the object; zero where none asks for any. Who may not initiate the change does not
 // take fewer than who may.
-func (s *subjects) approvalsAsked(c change.Change) int32 {
+func (auth *authority) approvalsAsked(c change.Change) int32 {
 	var out int32
 
-	for _, p := range s.Policies.For(s.groupKind()) {
-		if p.RequiredApprovals() > 0 && policy.HasInitiators(p.Spec()) && p.Touches(c) && p.MaySelect(s.input()) {
+	for _, p := range auth.Policies.For(auth.kind) {
+		if p.RequiredApprovals() > 0 && policy.HasInitiators(p.Spec()) && p.Touches(c) && p.MaySelect(auth.input()) {
 			out = max(out, p.RequiredApprovals())
 		}
 	}

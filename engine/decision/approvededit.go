@@ -5,6 +5,7 @@ package decision
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -76,45 +77,34 @@ func recordedEdit(u *unstructured.Unstructured, e v1alpha1.HeldChange) (v1alpha1
 	return e, c
 }
 
-// readApproved reads which edits people have approved: these are made once more. Before is the old
-// object, of which it takes them back as far as it is known what was there.
-func (f *facts) readApproved(edits []v1alpha1.HeldChange, before *unstructured.Unstructured) {
+// readApproved reads which edits people have approved: these are made once more. Before them is the old
+// object, as far as it is known what was there.
+func readApproved(old *unstructured.Unstructured, edits []v1alpha1.HeldChange, approved []ApprovedEdit) earlier {
+	var out earlier
+
+	before := old.DeepCopy()
+
 	for _, e := range edits {
-		is, made := recordedEdit(f.Old, e)
+		is, made := recordedEdit(old, e)
 
-		for _, a := range f.Approved {
-			if is.Digest == "" || a.Digest != is.Digest {
-				continue
-			}
-
-			if !e.Masked && e.Stored.From == "" {
-				setField(before, made.Path, made.From)
-			}
-
-			f.repeated, f.unedited = append(f.repeated, made), before
-			f.approvedEdits = append(f.approvedEdits, approvedEdit{ApprovedEdit: a, field: made.Field})
-
-			break
+		i := slices.IndexFunc(approved, func(a ApprovedEdit) bool { return is.Digest != "" && a.Digest == is.Digest })
+		if i < 0 {
+			continue
 		}
+
+		if !e.Masked && e.Stored.From == "" {
+			setField(before, made.Path, made.From)
+		}
+
+		out.repeated, out.before = append(out.repeated, made), before
+		out.approved = append(out.approved, approvedEdit{approved[i], made.Field})
 	}
+
+	return out
 }
 
 // approvedEdit is one by its field.
 type approvedEdit struct {
-	ApprovedEdit
-
+	edit  ApprovedEdit
 	field string
-}
-
-// byApproval allows an edit that people have approved.
-func (j *judge) byApproval(c change.Change) (Finding, bool) {
-	for _, a := range j.approvedEdits {
-		if a.field == c.Field {
-			return Finding{Digest: a.Digest, cause: cause{
-				initiator: a.Initiator, trace: []v1alpha1.Hop{a.Hop}, propagated: true,
-			}}, true
-		}
-	}
-
-	return Finding{}, false
 }

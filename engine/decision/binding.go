@@ -20,37 +20,37 @@ import (
 // to. See docs/semantics.md for which of them count by the policy's bindingMode.
 
 // mightInitiate reports whether it is worth finding out whether the user may.
-func (s *subjects) mightInitiate(p *policy.Policy) bool {
-	return p.Permission() != "" || p.Bindable() || policy.MayInitiate(p.Spec().Subjects, s.User)
+func (auth *authority) mightInitiate(p *policy.Policy) bool {
+	return p.Permission() != "" || p.Bindable() || policy.MayInitiate(p.Spec().Subjects, auth.user)
 }
 
 // mayInitiate reports whether the user may start a chain by a policy.
-func (s *subjects) mayInitiate(p *policy.Policy) bool {
-	bindings := s.bindings(p)
+func (auth *authority) mayInitiate(p *policy.Policy) bool {
+	bindings := auth.bindings(p)
 
-	if (!p.RequiresBinding() || s.bound(p, bindings)) && (policy.MayInitiate(p.Spec().Subjects, s.User) || s.permitted(p)) {
+	if (!p.RequiresBinding() || auth.bound(p, bindings)) && (policy.MayInitiate(p.Spec().Subjects, auth.user) || auth.hasPermission(p)) {
 		return true
 	}
 
 	return slices.ContainsFunc(bindings, func(b *policy.Binding) bool {
-		return s.boundBy(b) && s.evaluateBinding(p, b).Met
+		return auth.boundBy(b) && auth.evaluateBinding(p, b).Met
 	})
 }
 
 // bindings are those of a policy in the namespace that the object belongs to.
-func (s *subjects) bindings(p *policy.Policy) []*policy.Binding {
+func (auth *authority) bindings(p *policy.Policy) []*policy.Binding {
 	if !p.Bindable() {
 		return nil
 	}
 
-	return s.Bindings.Of(p.Name(), s.home())
+	return auth.Bindings.Of(p.Name(), auth.home)
 }
 
 // bound reports whether one of some bindings of a policy counts: one that lets nobody
 // initiate, whatever its conditions say, is as good as none.
-func (s *subjects) bound(p *policy.Policy, bindings []*policy.Binding) bool {
+func (auth *authority) bound(p *policy.Policy, bindings []*policy.Binding) bool {
 	return slices.ContainsFunc(bindings, func(b *policy.Binding) bool {
-		return !b.Overrides(p) && slices.ContainsFunc(b.Subjects(), s.Settings.SubjectOfBinding)
+		return !b.Overrides(p) && slices.ContainsFunc(b.Subjects(), auth.settings.SubjectOfBinding)
 	})
 }
 
@@ -68,17 +68,17 @@ func (s Settings) SubjectOfBinding(subject v1alpha1.Subject) bool {
 }
 
 // boundBy reports whether the user is one of a binding's subjects.
-func (s *subjects) boundBy(b *policy.Binding) bool {
-	return policy.MayInitiate(b.Subjects(), s.User) && s.Settings.InitiatesByBinding(s.User)
+func (auth *authority) boundBy(b *policy.Binding) bool {
+	return policy.MayInitiate(b.Subjects(), auth.user) && auth.settings.InitiatesByBinding(auth.user)
 }
 
 // InitiatesByBinding reports whether a user may initiate by a binding that names them.
 // Those who act for others do not: whoever binds a group must not let Crossplane start
 // chains that nobody asked for.
 func (s Settings) InitiatesByBinding(u policy.User) bool {
-	c := caller{Request{Basis: Basis{Settings: s}, User: u}}
+	by := writerOf(u, "", s)
 
-	return !c.byCrossplane() && !c.byManager() && !c.provider() && !ofKubernetes(u)
+	return !by.isCrossplane() && !by.isManager() && !by.isProvider() && !ofKubernetes(u)
 }
 
 // bindingCosts are what the bindings that are evaluated for a request have used.
@@ -86,8 +86,6 @@ type bindingCosts struct {
 	budget   *policy.Budget
 	reported int
 }
-
-func newBindingCosts() *bindingCosts { return &bindingCosts{budget: policy.NewBindingBudget()} }
 
 // maxReported is how many bindings of a request are reported that cannot be evaluated for
 // their costs.
@@ -106,22 +104,26 @@ func (c *bindingCosts) telling() bool {
 }
 
 // evaluateBinding checks the conditions of a binding of a policy, once.
-func (s *subjects) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.Evaluation {
-	v, ok := s.ofBindings[b]
+func (auth *authority) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.Evaluation {
+	v, ok := auth.ofBindings[b]
 	if ok {
 		return v
 	}
 
-	v = s.withinQuestions(func() policy.Evaluation { return b.Evaluate(p, s.input(), s.bindingCosts.budget) })
-
-	if s.ofBindings == nil {
-		s.ofBindings = map[*policy.Binding]policy.Evaluation{}
+	if auth.ledger.bindings.budget == nil {
+		auth.ledger.bindings.budget = policy.NewBindingBudget()
 	}
 
-	s.ofBindings[b] = v
+	v = auth.withinQuestions(func() policy.Evaluation { return b.Evaluate(p, auth.input(), auth.ledger.bindings.budget) })
 
-	if v.Problem != nil && s.bindingCosts.telling() {
-		s.problem(&policy.EvaluationError{
+	if auth.ofBindings == nil {
+		auth.ofBindings = map[*policy.Binding]policy.Evaluation{}
+	}
+
+	auth.ofBindings[b] = v
+
+	if v.Problem != nil && auth.ledger.bindings.telling() {
+		auth.problems.add(&policy.EvaluationError{
 			Kind: policy.KindBinding, Name: b.Name(), Err: fmt.Errorf("AllowanceBinding %q: %w", b.Name(), v.Problem),
 		})
 	}
@@ -130,24 +132,24 @@ func (s *subjects) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.E
 }
 
 // lackingSubject says why the user may not start a chain by a policy, and who may.
-func (x explainer) lackingSubject(p *policy.Policy) string {
-	bindings := x.bindings(p)
-	out := onlySome(x.whoMay(p, bindings), x.User.Name)
+func lackingSubject(auth *authority, p *policy.Policy) string {
+	bindings := auth.bindings(p)
+	out := onlySome(whoMay(auth, p, bindings), auth.user.Name)
 
 	if p.Bindable() && len(bindings) == 0 {
-		return out + ": " + x.lackingBinding(p)
+		return out + ": " + lackingBinding(auth.o, p)
 	}
 
 	var why []string
-	if p.RequiresBinding() && !x.bound(p, bindings) {
-		why = append(why, x.lackingBinding(p)+" for anyone")
+	if p.RequiresBinding() && !auth.bound(p, bindings) {
+		why = append(why, lackingBinding(auth.o, p)+" for anyone")
 	}
 
-	if text := x.lackingPermission(p); text != "" {
+	if text := auth.lackingPermission(p); text != "" {
 		why = append(why, text)
 	}
 
-	why = append(why, x.lackingOf(p, bindings)...)
+	why = append(why, lackingOf(auth, p, bindings)...)
 
 	if len(why) > 0 {
 		out += ": " + strings.Join(why, "; ")
@@ -157,14 +159,14 @@ func (x explainer) lackingSubject(p *policy.Policy) string {
 }
 
 // lackingOf says why bindings that name the user do not let them start a chain by a policy.
-func (x explainer) lackingOf(p *policy.Policy, bindings []*policy.Binding) []string {
+func lackingOf(auth *authority, p *policy.Policy, bindings []*policy.Binding) []string {
 	var (
 		out  []string
 		more int
 	)
 
 	for _, b := range bindings {
-		if !policy.MayInitiate(b.Subjects(), x.User) {
+		if !policy.MayInitiate(b.Subjects(), auth.user) {
 			continue
 		}
 
@@ -175,8 +177,8 @@ func (x explainer) lackingOf(p *policy.Policy, bindings []*policy.Binding) []str
 		}
 
 		missing := "Crossplane, its providers, Kausality and Kubernetes' own controllers initiate nothing by one"
-		if x.boundBy(b) {
-			missing = x.evaluateBinding(p, b).Missing
+		if auth.boundBy(b) {
+			missing = auth.evaluateBinding(p, b).Missing
 		}
 
 		out = append(out, fmt.Sprintf("AllowanceBinding %q names them, but %s", b.Name(), missing))
@@ -190,34 +192,34 @@ func (x explainer) lackingOf(p *policy.Policy, bindings []*policy.Binding) []str
 }
 
 // lackingBinding says that there is no binding of a policy that may have one.
-func (x explainer) lackingBinding(p *policy.Policy) string {
+func lackingBinding(o objects, p *policy.Policy) string {
 	need := "it accepts AllowanceBindings"
 	if p.RequiresBinding() {
 		need = "it requires an AllowanceBinding"
 	}
 
-	if home := x.home(); home != "" {
+	if home := o.home(); home != "" {
 		return fmt.Sprintf("%s, and namespace %q has none", need, home)
 	}
 
-	return fmt.Sprintf("%s, and %s %q belongs to no namespace", need, x.target().GetKind(), resource.Name(x.target()))
+	return fmt.Sprintf("%s, and %s %q belongs to no namespace", need, o.target().GetKind(), resource.Name(o.target()))
 }
 
 // whoMay are all who may start a chain by a policy: its own subjects, where they count,
 // and those of bindings that do not name the user.
-func (x explainer) whoMay(p *policy.Policy, bindings []*policy.Binding) string {
+func whoMay(auth *authority, p *policy.Policy, bindings []*policy.Binding) string {
 	var all []v1alpha1.Subject
-	if !p.RequiresBinding() || x.bound(p, bindings) {
+	if !p.RequiresBinding() || auth.bound(p, bindings) {
 		all = append(all, p.Spec().Subjects...)
 	}
 
 	for _, b := range bindings {
-		if policy.MayInitiate(b.Subjects(), x.User) || b.Overrides(p) {
+		if policy.MayInitiate(b.Subjects(), auth.user) || b.Overrides(p) {
 			continue
 		}
 
 		for _, s := range b.Subjects() {
-			if x.Settings.SubjectOfBinding(s) {
+			if auth.settings.SubjectOfBinding(s) {
 				all = append(all, s)
 			}
 		}

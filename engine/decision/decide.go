@@ -11,28 +11,30 @@ import (
 
 // Decide decides a request. The request and its objects are not modified.
 func Decide(req Request) Decision {
-	// 1. What is known of it.
-	f, err := gather(req, false)
+	// 1. What is known of it, and what of it may be stored.
+	in, err := read(req, false)
 	if err != nil {
 		return Decision{Problems: []error{err}}
 	}
 
 	// 2. What is found of each change, and what is done about it.
-	j := newJudge(f).judgeAll()
-	shadowed := j.shadowed(j.findings)
+	found := judge(in)
+	shadowed := shadow(in, found.findings)
 
-	// 3. What is taken back.
-	h := j.hold().withhold()
+	// 3. What is taken back, and since when it is.
+	left := hold(in, found)
+	withhold(left, found)
 
 	// 4. Why the object is as it is, and what may follow.
-	s := h.stamp()
+	stamped := stampObject(left, found)
 
-	out := s.decision()
-	if f.Operation != OperationDelete {
-		out.overrule(reviewer{s})
-	}
-
+	// 5. The answer.
+	out := answer(left, found, stamped)
 	out.Shadow = shadowed
+
+	if in.o.Operation != OperationDelete {
+		out.overrule(left, found, stamped)
+	}
 
 	return out
 }
@@ -41,30 +43,34 @@ func Decide(req Request) Decision {
 // every mutating admission, ours included: nothing can be changed any more. Where
 // what would be stored is not what is decided, it has a Conflict.
 func Verify(req Request) Decision {
-	f, err := gather(req, true)
+	in, err := read(req, true)
 	if err != nil {
 		return Decision{Problems: []error{err}}
 	}
 
-	s := newJudge(f).judgeAll().withhold().stamp()
+	found := judge(in)
+	withhold(in, found)
 
-	out := s.decision()
-	if f.Operation != OperationDelete {
-		out.Conflict = reviewer{s}.conflict()
+	stamped := stampObject(in, found)
+	out := answer(in, found, stamped)
+
+	if in.o.Operation != OperationDelete {
+		out.Conflict = conflict(in.o, found, stamped)
 	}
 
 	return out
 }
 
-// decision is the answer, once all is stamped.
-func (s *stamper) decision() Decision {
+// answer is the decision, once all is stamped.
+func answer(in *inputs, j *judged, s *stamped) Decision {
 	out := Decision{
-		Findings: s.findings, Action: s.action, Object: s.object, Held: s.held, Refusal: s.refusal,
-		Withheld: s.next, Attestations: s.attestations, Kept: s.kept, Overruled: s.overruled,
-		Warnings: slices.Concat(s.warnings, s.consequences()),
+		Findings: j.findings, Action: j.action, Object: s.object, Held: j.held, Refusal: s.refusal,
+		Withheld: j.next, Attestations: s.attestations, Kept: s.kept, Overruled: s.overruled,
+		Warnings: slices.Concat(in.proposal.warnings, consequences(in.o, in.earlier, j)),
+		Problems: in.problems.list, Costs: in.auth.ledger.costs,
 	}
 
-	for _, e := range s.governing {
+	for _, e := range in.enforced.governing {
 		out.Enforcements = append(out.Enforcements, e.Name())
 		out.governing = append(out.governing, sourceOfEnforcement(e))
 	}
@@ -72,14 +78,12 @@ func (s *stamper) decision() Decision {
 	slices.Sort(out.Enforcements)
 	slices.SortFunc(out.governing, compareSources)
 
-	if s.refuses() {
-		out.title = s.title() + ": "
+	if refuses(j) {
+		out.title = in.o.title() + ": "
 	}
-
-	out.Problems, out.Costs = s.problems.list, s.costs.list
 
 	return out
 }
 
 // refuses reports whether an unallowed change is to be refused.
-func (g *judged) refuses() bool { return g.action == v1alpha1.ActionDeny && !g.allowed() }
+func refuses(j *judged) bool { return j.action == v1alpha1.ActionDeny && !j.allowed() }

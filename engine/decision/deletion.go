@@ -18,23 +18,23 @@ import (
 // allowances for what is deleted because of it, and a managed resource's to delete
 // what it stands for; nil where that is nothing. No admission can write that into an
 // object that is being deleted.
-func (s *stamper) grantDeletion() *unstructured.Unstructured {
-	if resource.Deleting(s.Old) {
+func grantDeletion(in *inputs, j *judged, s *stamped) *unstructured.Unstructured {
+	if resource.Deleting(in.o.Old) {
 		return nil
 	}
 
-	deletion := s.stampOfDeletion(s.findings[0])
+	deletion := stampOfDeletion(in, s, j.findings[0])
 
-	s.object = &unstructured.Unstructured{Object: s.Old.Object}
+	s.object = &unstructured.Unstructured{Object: in.o.Old.Object}
 	cloneMetadata(s.object)
 
-	changed := s.dropUnused(deletion.allowances)
+	changed := dropUnused(in.o, s.object, deletion.allowances)
 
 	switch {
-	case len(deletion.allowances) > 0 && !s.given(deletion.allowances):
-		s.writeAllowances(deletion.allowances, false)
-		s.writeTrace(deletion.entries)
-	case !s.noteNamespace() && !changed:
+	case len(deletion.allowances) > 0 && !given(in.o, deletion.allowances):
+		writeAllowances(in, j, s, deletion.allowances, false)
+		writeTrace(in.problems, s.object, deletion.entries)
+	case (refuses(j) || !noteNamespace(in.o, in.by, in.problems, s.object)) && !changed:
 		return nil
 	}
 
@@ -43,8 +43,8 @@ func (s *stamper) grantDeletion() *unstructured.Unstructured {
 
 // given reports whether the object carries what its deletion gives: recording it may
 // itself make a new generation, of which it is not to be recorded again.
-func (s *stamper) given(granted []v1alpha1.Allowance) bool {
-	have, _ := allowance.Parse(s.Old) // What does not parse is reported when it is written.
+func given(o objects, granted []v1alpha1.Allowance) bool {
+	have, _ := allowance.Parse(o.Old) // What does not parse is reported when it is written.
 
 	return !slices.ContainsFunc(granted, func(a v1alpha1.Allowance) bool {
 		return !slices.ContainsFunc(have, func(b v1alpha1.Allowance) bool { return allowance.SameGrant(a, b) })
@@ -54,42 +54,33 @@ func (s *stamper) given(granted []v1alpha1.Allowance) bool {
 // stampOfDeletion is what an allowed deletion gives; nothing where the object carries
 // it already, or where it may go only because its parent does: nothing allows what
 // would follow from that.
-func (s *stamper) stampOfDeletion(f Finding) stamp {
-	if f.Verdict != Allowed || f.Rule == RuleDeleting || s.Orphans && !resource.IsManaged(s.Old) {
+func stampOfDeletion(in *inputs, s *stamped, f Finding) stamp {
+	if f.Verdict != Allowed || f.Rule == RuleDeleting || in.how.orphans && !resource.IsManaged(in.o.Old) {
 		return stamp{}
 	}
 
-	if _, ok := s.deletionGrant(); ok && resource.IsManaged(s.Old) {
+	if _, ok := deletionGrant(in.o, in.problems); ok && resource.IsManaged(in.o.Old) {
 		return stamp{}
 	}
 
-	return s.stampOf(s.Old, f, max(resource.Generation(s.Old), 1))
+	return stampOf(in, s, in.o.Old, f, max(resource.Generation(in.o.Old), 1))
 }
 
 // stampOfAnnounced is what an announced deletion gives, judged as what it is. False
 // where none is announced that is allowed: what was granted before is taken back.
-func (s *stamper) stampOfAnnounced() (stamp, bool) {
-	if !s.announced {
+func stampOfAnnounced(in *inputs) (stamp, bool) {
+	if !in.how.announced {
 		return stamp{}, false
 	}
 
-	f := s.asDeletion()
-	g := newJudge(f).judgeAll()
+	deletion := in.asDeletion()
 
-	if !g.allowed() {
+	found := judge(deletion)
+	if !found.allowed() {
 		return stamp{}, false
 	}
 
-	return (&stamper{judged: g}).stampOfDeletion(g.findings[0]), true
-}
-
-// asDeletion are the facts of a request to delete the object instead.
-func (f *facts) asDeletion() *facts {
-	out := &facts{grants: f.grants, permitted: f.permitted}
-	out.Operation, out.New, out.problems = OperationDelete, nil, &problems{}
-	out.readEnforcements()
-
-	return out
+	return stampOfDeletion(deletion, &stamped{}, found.findings[0]), true
 }
 
 // ofAnnounced reports whether an allowance is for a deletion that Crossplane announces,
@@ -102,14 +93,14 @@ func ofAnnounced(a v1alpha1.Allowance) bool {
 // deletionGrant is the managed resource's allowance to delete what it
 // stands for, given because it is to be deleted: one that lets it be made anew for
 // a field opens no gate for Delete, and so takes the place of none.
-func (g *grants) deletionGrant() (v1alpha1.Allowance, bool) {
-	list, err := allowance.Parse(g.Old)
+func deletionGrant(o objects, problems *problems) (v1alpha1.Allowance, bool) {
+	list, err := allowance.Parse(o.Old)
 	if err != nil {
-		g.problem(inObject(g.Old, err))
+		problems.add(inObject(o.Old, err))
 	}
 
 	for _, a := range list {
-		if allowance.OfDeletion(a) && !allowance.Served(g.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
+		if allowance.OfDeletion(a) && !allowance.Served(o.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
 			return a, true
 		}
 	}

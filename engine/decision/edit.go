@@ -42,11 +42,11 @@ const unlisted = "(more)"
 // remembered: of a root, by somebody else than those who act for Crossplane and
 // for us, or of what an XR composes and no gate stands before, by a person. What is
 // taken back is none.
-func (g *judged) recordsEdits() bool {
-	byHand := g.ordinaryPart() && !g.User.Machine()
+func recordsEdits(o objects, by writer, how manner, outside outside, j *judged) bool {
+	byHand := o.ordinaryPart() && !by.User.Machine()
 
-	return (g.root() || byHand) && g.Action == "" && g.action != v1alpha1.ActionHold && !g.guarded() && !deletesForOthers(g.User) &&
-		!g.provider() && !g.byCrossplane() && !g.byManager()
+	return (o.Root || byHand) && how.Action == "" && j.action != v1alpha1.ActionHold && !guarded(how, outside) && !deletesForOthers(by.User) &&
+		!by.isProvider() && !by.isCrossplane() && !by.isManager()
 }
 
 // RecordsEdits reports whether of each change of a root's spec something tells where the webhook is asked:
@@ -62,25 +62,25 @@ func (b Basis) RecordsEdits(root *unstructured.Unstructured, gr schema.GroupReso
 
 // storedNow is what is stored though nobody allowed it: of what was, without what is taken back or made again by who may, with
 // what is new.
-func (s *stamper) storedNow(was []v1alpha1.HeldChange) []v1alpha1.HeldChange {
-	edits := slices.DeleteFunc(slices.Clone(was), s.resolved)
+func storedNow(in *inputs, j *judged, object *unstructured.Unstructured, was []v1alpha1.HeldChange) []v1alpha1.HeldChange {
+	edits := slices.DeleteFunc(slices.Clone(was), func(e v1alpha1.HeldChange) bool { return resolved(in.o, in.places, j, e) })
 	for i, e := range edits {
-		if path, ok := EditedPath(s.object.Object, e); ok && e.Stored.Where != "" {
+		if path, ok := EditedPath(object.Object, e); ok && e.Stored.Where != "" {
 			edits[i].Field = path.String()
 		}
 	}
 
-	if s.recordsEdits() {
-		for _, f := range s.findings {
+	if recordsEdits(in.o, in.by, in.how, in.outside, j) {
+		for _, f := range j.findings {
 			if f.Verdict == Unallowed {
-				edits = s.addEdit(edits, f)
+				edits = addEdit(in.o, in.by, in.auth, in.places, in.earlier, in.now, j, edits, f)
 			}
 		}
 	}
 
 	// What was left out stands until all the rest is resolved, and who may change
 	// the object does.
-	if len(edits) == 1 && edits[0].Field == unlisted && s.initiated() {
+	if len(edits) == 1 && edits[0].Field == unlisted && j.initiated() {
 		return nil
 	}
 
@@ -89,25 +89,25 @@ func (s *stamper) storedNow(was []v1alpha1.HeldChange) []v1alpha1.HeldChange {
 
 // resolved reports whether an edit is no more: its field has the value last allowed,
 // or one that is allowed now.
-func (s *stamper) resolved(e v1alpha1.HeldChange) bool {
-	if slices.ContainsFunc(s.findings, func(f Finding) bool {
-		return f.Verdict == Allowed && s.edits(f.Change, e)
+func resolved(o objects, places *places, j *judged, e v1alpha1.HeldChange) bool {
+	if slices.ContainsFunc(j.findings, func(f Finding) bool {
+		return f.Verdict == Allowed && places.sameEdit(f.Change, e)
 	}) {
 		return true
 	}
 
-	return s.asBefore(e)
+	return asBefore(o, e)
 }
 
 // asBefore reports whether the field of an edit has the value last allowed.
-func (f *facts) asBefore(e v1alpha1.HeldChange) bool {
+func asBefore(o objects, e v1alpha1.HeldChange) bool {
 	if e.Masked {
 		return false
 	}
 
-	path, _ := EditedPath(f.New.Object, e)
+	path, _ := EditedPath(o.New.Object, e)
 
-	have, there := path.In(f.New.Object)
+	have, there := path.In(o.New.Object)
 	if !there {
 		return e.From == ""
 	}
@@ -118,26 +118,29 @@ func (f *facts) asBefore(e v1alpha1.HeldChange) bool {
 		return e.From != "" && text == e.From && hash == e.Stored.From
 	}
 
-	return is(have) || is(change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists).Keys(path)) // Or an order, as its keys.
+	return is(have) || is(change.NewLocator(o.Old.Object, o.New.Object, digest.OfLists).Keys(path)) // Or an order, as its keys.
 }
 
 // addEdit adds a change to a record, in a list without keys that of the whole list. What was edited before keeps the value that
 // was last allowed.
-func (s *stamper) addEdit(edits []v1alpha1.HeldChange, f Finding) []v1alpha1.HeldChange {
-	c, _ := s.ofList(f.Change)
+func addEdit(
+	o objects, by writer, auth *authority, places *places, earlier earlier, now time.Time, j *judged, edits []v1alpha1.HeldChange,
+	f Finding,
+) []v1alpha1.HeldChange {
+	c, _ := places.ofList(o, f.Change)
 
 	stored := v1alpha1.StoredChange{
-		Where: s.whereOf(c).String(), UID: s.User.UID,
-		Groups:    slices.Clone(s.User.Groups[:min(len(s.User.Groups), v1alpha1.MaxStoredGroups)]),
-		Approvals: max(f.approvals(), s.approvalsAsked(f.Change)),
+		Where: places.whereOf(c).String(), UID: by.User.UID,
+		Groups:    slices.Clone(by.User.Groups[:min(len(by.User.Groups), v1alpha1.MaxStoredGroups)]),
+		Approvals: max(f.approvals(), auth.approvalsAsked(f.Change)),
 	}
 	e := v1alpha1.HeldChange{
 		Field: c.Field, Stored: &stored,
-		Cause: &v1alpha1.Cause{Type: s.causeType(), User: change.Text(s.User.Name, maxEditValue), Since: &metav1.Time{Time: s.Now.UTC()}},
-		At:    allowance.ID(s.predictGeneration(), s.request(s.predictGeneration())),
+		Cause: &v1alpha1.Cause{Type: causeType(o), User: change.Text(by.User.Name, maxEditValue), Since: &metav1.Time{Time: now.UTC()}},
+		At:    allowance.ID(predictGeneration(o, j.changes, j.back), requestNumber(o, earlier, predictGeneration(o, j.changes, j.back))),
 	}
 
-	if e.Masked = mask.Hides(c.Path, c.From, s.between()...) || mask.Hides(c.Path, c.To, s.between()...); !e.Masked {
+	if e.Masked = mask.Hides(c.Path, c.From, o.between()...) || mask.Hides(c.Path, c.To, o.between()...); !e.Masked {
 		e.From, stored.From = editValue(c.From)
 	}
 
@@ -179,12 +182,12 @@ func editValue(v any) (text, hash string) {
 
 // lackingByHand says who stored by hand what a change of a part of an XR would
 // replace.
-func (x explainer) lackingByHand(c change.Change) []Lack {
-	if x.Operation != OperationUpdate || !x.ordinaryPart() {
+func lackingByHand(o objects, c change.Change) []Lack {
+	if o.Operation != OperationUpdate || !o.ordinaryPart() {
 		return nil
 	}
 
-	edits, err := allowance.ParseStored(x.Old)
+	edits, err := allowance.ParseStored(o.Old)
 	if err != nil {
 		return nil // Reported when they are written.
 	}
@@ -202,8 +205,8 @@ func (x explainer) lackingByHand(c change.Change) []Lack {
 
 // lackingEdits says what of the parent was edited by whom, and that this prevents
 // a window from allowing a change that one is about.
-func (x explainer) lackingEdits(c change.Change) []Lack {
-	edits := x.edited
+func lackingEdits(o objects, policies *policy.Set, above *above, windows windows, c change.Change) []Lack {
+	edits := above.edited
 	if len(edits) == 0 {
 		return nil
 	}
@@ -213,7 +216,7 @@ func (x explainer) lackingEdits(c change.Change) []Lack {
 		part := fmt.Sprintf("%s's edit of %s", allowance.Author(e), e.Field)
 
 		switch {
-		case x.mayBegin(e):
+		case mayBegin(o, policies, e):
 			part += " (now permitted: save it again)"
 		case e.Stored.Approvals > 0:
 			part += fmt.Sprintf(" (needs the approval of %s)", others(e.Stored.Approvals))
@@ -226,7 +229,7 @@ func (x explainer) lackingEdits(c change.Change) []Lack {
 	name, _, _ := strings.Cut(allowance.Author(edits[0]), "@")
 	short := fmt.Sprintf("from %s's edit of %s", name, edits[0].Field)
 
-	window := x.windowFor(c)
+	window := windows.windowFor(o, c)
 	if window == nil {
 		return []Lack{{What: policy.LackEdited, Text: "from " + edited, Short: short}}
 	}
@@ -241,7 +244,7 @@ func (x explainer) lackingEdits(c change.Change) []Lack {
 
 // mayBegin reports whether who made an edit of the parent is one who may initiate it, as
 // policies are now.
-func (x explainer) mayBegin(e v1alpha1.HeldChange) bool {
+func mayBegin(o objects, policies *policy.Set, e v1alpha1.HeldChange) bool {
 	path, err := fieldpath.Parse(e.Field)
 	if err != nil {
 		return false
@@ -250,7 +253,7 @@ func (x explainer) mayBegin(e v1alpha1.HeldChange) bool {
 	c := change.Change{Path: path, Field: e.Field}
 	user := policy.User{Name: allowance.Author(e), UID: e.Stored.UID, Groups: e.Stored.Groups}
 
-	return slices.ContainsFunc(x.Policies.For(x.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
+	return slices.ContainsFunc(policies.For(o.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
 		return p.RequiredApprovals() == 0 && p.Covers(c) && !p.RequiresBinding() && policy.MayInitiate(p.Spec().Subjects, user)
 	})
 }

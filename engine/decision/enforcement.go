@@ -19,35 +19,52 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// readEnforcements finds the Enforcements that govern the object.
-func (f *facts) readEnforcements() {
-	if f.neverEnforced() {
-		return
+// enforced is what Enforcements say of the object.
+type enforced struct {
+	// all that are in force, and those of them that govern it, in the order they are given.
+	all, governing []*enforcement.Enforcement
+	// unsure is true where one may or may not.
+	unsure bool
+	// freed is true where one would no longer, once the request is stored.
+	freed bool
+	// never is true where none ever covers the object.
+	never bool
+}
+
+// readEnforced finds the Enforcements that govern the object.
+func readEnforced(o objects, in policy.Input, all []*enforcement.Enforcement, manager string, problems *problems) enforced {
+	out := enforced{all: all, never: neverEnforced(o, manager)}
+	if out.never {
+		return out
 	}
 
-	for _, e := range f.Enforcements {
-		governs, err := e.Governs(f.enforced(), f.input())
+	target := o.enforcementTarget()
+
+	for _, e := range all {
+		governs, err := e.Governs(target, in)
 		if err != nil {
-			f.problem(&policy.EvaluationError{
+			problems.add(&policy.EvaluationError{
 				Kind: policy.KindEnforcement, Name: e.Name(), Err: fmt.Errorf("enforcement %q: %w", e.Name(), err),
 			})
 		}
 
-		f.unsure = f.unsure || governs && err != nil || e.Unsure(f.enforced(), f.input())
+		out.unsure = out.unsure || governs && err != nil || e.Unsure(target, in)
 
 		if governs {
-			f.governing = append(f.governing, e)
+			out.governing = append(out.governing, e)
 		}
 	}
 
-	f.readFreed()
+	out.freed = o.Operation == OperationUpdate && freesItself(target, in, out.governing)
+
+	return out
 }
 
-// enforced is what rules of Enforcements ask of the request.
-func (l *lineage) enforced() enforcement.Target {
+// enforcementTarget is what rules of Enforcements ask of the request.
+func (o objects) enforcementTarget() enforcement.Target {
 	return enforcement.Target{
-		Resource: l.Resource, Versions: l.servedIn(), Operation: v1alpha1.Operation(l.Operation),
-		Namespaced: resource.String(l.target().Object, "metadata", "namespace") != "", Name: l.target().GetName(),
+		Resource: o.Resource, Versions: o.servedIn(), Operation: v1alpha1.Operation(o.Operation),
+		Namespaced: resource.String(o.target().Object, "metadata", "namespace") != "", Name: o.target().GetName(),
 	}
 }
 
@@ -60,14 +77,14 @@ func (r *Request) AsksVersions() bool {
 // servedIn are the versions in which the object's resource is served; nil where they are not
 // known. Those that it is asked for and stored in are among them, whoever has not heard of
 // them yet.
-func (l *lineage) servedIn() []string {
-	if len(l.Versions) == 0 {
+func (o objects) servedIn() []string {
+	if len(o.Versions) == 0 {
 		return nil
 	}
 
-	out := slices.Clone(l.Versions)
+	out := slices.Clone(o.Versions)
 
-	for _, u := range []*unstructured.Unstructured{l.Old, l.New} {
+	for _, u := range []*unstructured.Unstructured{o.Old, o.New} {
 		if u != nil {
 			out = append(out, u.GroupVersionKind().Version)
 		}
@@ -79,9 +96,9 @@ func (l *lineage) servedIn() []string {
 // neverEnforced reports whether the object is in the namespace Kausality itself runs in,
 // or in that of the cluster's components, which no Enforcement covers: a
 // mistaken one must not lock it out.
-func (l *lineage) neverEnforced() bool {
-	ours, _, err := serviceaccount.SplitUsername(l.Settings.Manager)
-	u := l.target()
+func neverEnforced(o objects, manager string) bool {
+	ours, _, err := serviceaccount.SplitUsername(manager)
+	u := o.target()
 
 	namespace := resource.String(u.Object, "metadata", "namespace")
 	if u.GetKind() == "Namespace" {
@@ -99,14 +116,14 @@ func sourceOfEnforcement(e *enforcement.Enforcement) Source {
 // byBroken refuses a change that an Enforcement governs which cannot be
 // evaluated, as its failure policy says. Who deletes what others have deleted is
 // let through, as ever.
-func (j *judge) byBroken(c change.Change) (Finding, bool) {
-	if j.Action != "" || deletesForOthers(j.User) {
+func byBroken(in *inputs, c change.Change) (Finding, bool) {
+	if in.how.Action != "" || deletesForOthers(in.by.User) {
 		return Finding{}, false
 	}
 
-	f := j.lacking(c, nil)
+	f := in.unallowed(c, nil)
 
-	for _, e := range j.governing {
+	for _, e := range in.enforced.governing {
 		if e.Refuses() {
 			f.Lacks = append(f.Lacks, Lack{
 				What: policy.LackEnforcement, Text: fmt.Sprintf(
@@ -138,45 +155,4 @@ func refusedAs(findings []Finding) string {
 	}
 
 	return "change not allowed: "
-}
-
-// byException searches for an exception of each Enforcement that governs the
-// object: what one of them excepts, another may still forbid. Where it is not
-// sure which do, there is none.
-func (j *judge) byException(c change.Change) (Finding, bool) {
-	var first string
-
-	if j.unsure {
-		return Finding{}, false
-	}
-
-	for _, e := range j.governing {
-		x := e.Exception(j.User, c, j.Now)
-		if x == nil {
-			return Finding{}, false
-		}
-
-		if name := e.Name() + "/" + x.Name; first == "" || name < first {
-			first = name
-		}
-	}
-
-	if first == "" {
-		return Finding{}, false
-	}
-
-	return Finding{Policy: first, cause: cause{initiator: j.User.Name, exception: j.exceptionReason(first)}}, true
-}
-
-// exceptionReason is what an exception gives as its reason.
-func (j *judge) exceptionReason(name string) string {
-	for _, e := range j.governing {
-		for _, x := range e.Spec().Exceptions {
-			if e.Name()+"/"+x.Name == name {
-				return name + ": " + x.Reason
-			}
-		}
-	}
-
-	return name
 }

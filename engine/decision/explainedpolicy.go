@@ -68,31 +68,31 @@ type ExplainedBinding struct {
 
 // explainPolicies are those about the object's kind, and those about the parent's that
 // give allowances for it. With changes, of the former those that name any.
-func (x teller) explainPolicies() (about, giving []ExplainedPolicy) {
-	for _, p := range x.Policies.For(x.groupKind()) {
-		if x.concerns(p) {
-			about = append(about, x.explainPolicy(p, false))
+func explainPolicies(o objects, auth *authority, findings []Finding) (about, giving []ExplainedPolicy) {
+	for _, p := range auth.Policies.For(o.groupKind()) {
+		if concerns(findings, p) {
+			about = append(about, explainPolicy(auth, findings, p, false))
 		}
 	}
 
-	for _, p := range x.Policies.Shadowed(x.groupKind()) {
-		if x.concerns(p) {
-			about = append(about, x.explainPolicy(p, true))
+	for _, p := range auth.Policies.Shadowed(o.groupKind()) {
+		if concerns(findings, p) {
+			about = append(about, explainPolicy(auth, findings, p, true))
 		}
 	}
 
-	if x.Parent == nil {
+	if o.Parent == nil {
 		return about, nil
 	}
 
-	for _, p := range x.Policies.For(x.Parent.GroupVersionKind().GroupKind()) {
-		gives := x.gives(p, nil)
-		if len(x.findings) > 0 {
-			gives = slices.ContainsFunc(x.findings, func(f Finding) bool { return x.gives(p, &f.Change) })
+	for _, p := range auth.Policies.For(o.Parent.GroupVersionKind().GroupKind()) {
+		gives := givesAllowance(o, p, nil)
+		if len(findings) > 0 {
+			gives = slices.ContainsFunc(findings, func(f Finding) bool { return givesAllowance(o, p, &f.Change) })
 		}
 
 		if gives {
-			giving = append(giving, ExplainedPolicy{Policy: p, Fields: fieldsOf(p, nil), Subjects: x.subjectsOf(p, nil)})
+			giving = append(giving, ExplainedPolicy{Policy: p, Fields: fieldsOf(p, nil), Subjects: subjectsOf(auth, p, nil)})
 		}
 	}
 
@@ -100,14 +100,15 @@ func (x teller) explainPolicies() (about, giving []ExplainedPolicy) {
 }
 
 // concerns reports whether a policy names a change; without changes any does.
-func (x teller) concerns(p *policy.Policy) bool {
-	return len(x.findings) == 0 || slices.ContainsFunc(x.findings, func(f Finding) bool { return p.Names(f.Change) })
+func concerns(findings []Finding, p *policy.Policy) bool {
+	return len(findings) == 0 || slices.ContainsFunc(findings, func(f Finding) bool { return p.Names(f.Change) })
 }
 
-func (x teller) explainPolicy(p *policy.Policy, shadow bool) ExplainedPolicy {
-	out := ExplainedPolicy{Policy: p, Shadow: shadow, Fields: fieldsOf(p, x.findings), Results: agreed(p.Results(x.input()), x.evaluate(p))}
+func explainPolicy(auth *authority, findings []Finding, p *policy.Policy, shadow bool) ExplainedPolicy {
+	out := ExplainedPolicy{Policy: p, Shadow: shadow, Fields: fieldsOf(p, findings), Results: agreed(p.Results(auth.input()),
+		auth.evaluate(p))}
 
-	for _, f := range x.findings {
+	for _, f := range findings {
 		for _, e := range p.Excluded(f.Change) {
 			if p.Names(f.Change) && !slices.Contains(out.Excluded, e) {
 				out.Excluded = append(out.Excluded, e)
@@ -115,18 +116,18 @@ func (x teller) explainPolicy(p *policy.Policy, shadow bool) ExplainedPolicy {
 		}
 	}
 
-	bindings := x.bindings(p)
+	bindings := auth.bindings(p)
 	for _, b := range bindings {
-		v := x.evaluateBinding(p, b)
-		out.Bindings = append(out.Bindings, ExplainedBinding{Binding: b, Results: agreed(b.Results(p, x.input()), v), Met: v.Met})
+		v := auth.evaluateBinding(p, b)
+		out.Bindings = append(out.Bindings, ExplainedBinding{Binding: b, Results: agreed(b.Results(p, auth.input()), v), Met: v.Met})
 	}
 
-	out.Subjects = x.subjectsOf(p, bindings)
-	out.Met = x.evaluate(p).Met
-	out.Initiates = x.mayInitiate(p)
+	out.Subjects = subjectsOf(auth, p, bindings)
+	out.Met = auth.evaluate(p).Met
+	out.Initiates = auth.mayInitiate(p)
 
 	if !out.Initiates && (policy.HasInitiators(p.Spec()) || p.Bindable()) {
-		out.Missing = x.lackingSubject(p)
+		out.Missing = lackingSubject(auth, p)
 	}
 
 	return out
@@ -162,11 +163,11 @@ func fieldsOf(p *policy.Policy, findings []Finding) []ExplainedField {
 }
 
 // subjectsOf are the subjects of a policy and of its bindings.
-func (x teller) subjectsOf(p *policy.Policy, bindings []*policy.Binding) []ExplainedSubject {
+func subjectsOf(auth *authority, p *policy.Policy, bindings []*policy.Binding) []ExplainedSubject {
 	var initiate, carry []ExplainedSubject
 
 	for _, s := range p.Spec().Subjects {
-		e := ExplainedSubject{Subject: s, User: x.User.Is(s) || s.Kind == v1alpha1.SubjectPermission && x.permitted(p)}
+		e := ExplainedSubject{Subject: s, User: auth.user.Is(s) || s.Kind == v1alpha1.SubjectPermission && auth.hasPermission(p)}
 
 		if s.MayInitiate {
 			initiate = append(initiate, e)
@@ -178,7 +179,7 @@ func (x teller) subjectsOf(p *policy.Policy, bindings []*policy.Binding) []Expla
 	for _, b := range bindings {
 		for _, s := range b.Subjects() {
 			initiate = append(initiate, ExplainedSubject{
-				Subject: s, Binding: b.Name(), User: x.User.Is(s) && x.Settings.InitiatesByBinding(x.User),
+				Subject: s, Binding: b.Name(), User: auth.user.Is(s) && auth.settings.InitiatesByBinding(auth.user),
 			})
 		}
 	}

@@ -5,6 +5,7 @@ package decision
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -116,49 +117,42 @@ type ExplainedException struct {
 // request and its objects are not modified. The error is about a request that makes no
 // sense.
 func Explain(in Inquiry) (Explanation, error) {
-	f, err := gather(in.Request, false)
+	all, err := read(in.Request, false)
 	if err != nil {
 		return Explanation{}, err
 	}
 
 	// 1. What is decided.
-	j := newJudge(f).judgeAll().hold()
-	x := teller{explainer: explainer{j.judge}, findings: j.findings}
+	found := judge(all)
+	left, findings := hold(all, found), found.findings
 
 	if in.Changes != nil {
-		x.findings = make([]Finding, len(in.Changes))
+		findings = make([]Finding, len(in.Changes))
 		for i, c := range in.Changes {
-			x.findings[i] = x.find(c)
+			findings[i] = find(left, c)
 		}
 	}
 
-	out := Explanation{Changes: x.findings, Action: j.action, Phase: x.phase(), Home: x.home()}
+	out := Explanation{Changes: findings, Action: found.action, Phase: phase(left.o, left.now), Home: left.o.home()}
 
 	// 2. What was tried, in this order.
-	out.Allowances = x.explainAllowances()
-	out.Windows = x.explainWindows()
-	out.Policies, out.Giving = x.explainPolicies()
-	out.Enforcements = x.explainEnforcements()
+	out.Allowances = explainAllowances(left, findings)
+	out.Windows = explainWindows(left.o, left.by, left.above, left.windows, left.now, findings)
+	out.Policies, out.Giving = explainPolicies(left.o, left.auth, findings)
+	out.Enforcements = explainEnforcements(left.o, left.by, left.auth, left.enforced, left.now, findings)
 
 	// 3. What could not be.
-	out.Broken = x.broken()
-	out.Problems = x.problems.list
+	out.Broken = broken(left.o, left.auth.Policies.Broken())
+	out.Problems = left.problems.list
 
 	return out, nil
 }
 
-// A teller says what holds for changes.
-type teller struct {
-	explainer
-
-	findings []Finding
-}
-
 // covered are the fields of the changes that something is about.
-func (x teller) covered(is func(change.Change) bool) []string {
+func covered(findings []Finding, is func(change.Change) bool) []string {
 	var out []string
 
-	for _, f := range x.findings {
+	for _, f := range findings {
 		if is(f.Change) && !slices.Contains(out, f.Change.Field) {
 			out = append(out, f.Change.Field)
 		}
@@ -168,15 +162,15 @@ func (x teller) covered(is func(change.Change) bool) []string {
 }
 
 // phase is that of the parent.
-func (x teller) phase() Phase {
+func phase(o objects, now time.Time) Phase {
 	switch {
-	case x.ParentGone:
+	case o.ParentGone:
 		return PhaseGone
-	case x.Parent == nil:
+	case o.Parent == nil:
 		return ""
-	case resource.Deleting(x.Parent):
+	case resource.Deleting(o.Parent):
 		return PhaseDeleting
-	case !x.parentBuilt():
+	case !o.parentBuilt(now):
 		return PhaseInitializing
 	default:
 		return PhaseSteady
@@ -184,27 +178,28 @@ func (x teller) phase() Phase {
 }
 
 // explainAllowances are those that the parent carries for objects of the kind.
-func (x teller) explainAllowances() []ExplainedAllowance {
+func explainAllowances(in *inputs, findings []Finding) []ExplainedAllowance {
 	var out []ExplainedAllowance
 
-	gk := x.groupKind()
+	gk := in.o.groupKind()
 
-	for _, a := range x.allowances {
+	for _, a := range in.above.allowances {
 		if allowance.External(a) || a.Kind != gk.Kind || a.APIGroup != "" && a.APIGroup != gk.Group {
 			continue
 		}
 
 		e := ExplainedAllowance{Allowance: a}
 
-		for _, f := range x.findings {
+		for _, f := range findings {
 			if !allowance.Covers(a, gk, f.Change) {
 				continue
 			}
 
 			e.Covers = append(e.Covers, f.Change.Field)
 
-			if x.premature(a) || x.consumed(a, f.Change) || !x.mayExercise(a, f.Change) {
-				e.Missing = x.unusable(a, f.Change, x.Parent.GetKind()+" "+resource.Name(x.Parent)).String()
+			if premature(in.o, a) || consumed(in.o, in.how, in.above, in.now, a, f.Change) ||
+				!mayExercise(in.o, in.by, in.auth.Policies, a, f.Change) {
+				e.Missing = unusable(in, a, f.Change, in.o.Parent.GetKind()+" "+resource.Name(in.o.Parent)).String()
 			}
 		}
 
@@ -216,27 +211,27 @@ func (x teller) explainAllowances() []ExplainedAllowance {
 
 // explainWindows are the windows about the object's kind. With changes, those that allow
 // any of them.
-func (x teller) explainWindows() []ExplainedWindow {
+func explainWindows(o objects, by writer, above *above, windows windows, now time.Time, findings []Finding) []ExplainedWindow {
 	var out []ExplainedWindow
 
-	for _, u := range x.Upgrades {
-		covers := x.covered(func(c change.Change) bool { return u.Covers(x.groupKind(), c) })
-		if len(covers) == 0 && (len(x.findings) > 0 || !x.ofKind(u.Spec.Allow)) {
+	for _, u := range windows.all {
+		covers := covered(findings, func(c change.Change) bool { return u.Covers(o.groupKind(), c) })
+		if len(covers) == 0 && (len(findings) > 0 || !ofKind(o, u.Spec.Allow)) {
 			continue
 		}
 
 		e := ExplainedWindow{UpgradeAllowance: u.UpgradeAllowance, Covers: covers}
 
 		switch {
-		case !u.Selects(x.target(), x.Old):
+		case !u.Selects(o.target(), o.Old):
 			e.Missing = "it does not select the object"
-		case x.notInForce(u) != "":
-			e.Missing = "it " + x.notInForce(u)
-		case !u.InForce(x.Now):
+		case notInForce(o, now, u) != "":
+			e.Missing = "it " + notInForce(o, now, u)
+		case !u.InForce(now):
 			e.Missing = "it is over"
-		case u.Spec.ServiceAccount != x.User.Name:
+		case u.Spec.ServiceAccount != by.User.Name:
 			e.Missing = "it serves only " + u.Spec.ServiceAccount
-		case len(x.edited) > 0:
+		case len(above.edited) > 0:
 			e.Missing = "the parent has an edit that is not allowed"
 		}
 
@@ -247,24 +242,26 @@ func (x teller) explainWindows() []ExplainedWindow {
 }
 
 // ofKind reports whether permissions are about the object's kind.
-func (x teller) ofKind(allow []v1alpha1.Permission) bool {
-	return slices.ContainsFunc(allow, func(perm v1alpha1.Permission) bool { return of(perm, x.groupKind()) })
+func ofKind(o objects, allow []v1alpha1.Permission) bool {
+	return slices.ContainsFunc(allow, func(perm v1alpha1.Permission) bool { return of(perm, o.groupKind()) })
 }
 
 // explainEnforcements are those whose rules are about the resource.
-func (x teller) explainEnforcements() []ExplainedEnforcement {
+func explainEnforcements(
+	o objects, by writer, auth *authority, enforced enforced, now time.Time, findings []Finding,
+) []ExplainedEnforcement {
 	var out []ExplainedEnforcement
 
-	for _, e := range x.Enforcements {
-		if x.neverEnforced() || !e.Covers(x.Resource) {
+	for _, e := range enforced.all {
+		if enforced.never || !e.Covers(o.Resource) {
 			continue
 		}
 
 		one := ExplainedEnforcement{Enforcement: e, Action: actionOf(e)}
-		one.Governs, one.Problem = e.Governs(x.enforced(), x.input())
+		one.Governs, one.Problem = e.Governs(o.enforcementTarget(), auth.input())
 
 		for i := range e.Spec().Exceptions {
-			one.Exceptions = append(one.Exceptions, x.explainException(e, &e.Spec().Exceptions[i]))
+			one.Exceptions = append(one.Exceptions, explainException(by, now, findings, e, &e.Spec().Exceptions[i]))
 		}
 
 		out = append(out, one)
@@ -273,10 +270,10 @@ func (x teller) explainEnforcements() []ExplainedEnforcement {
 	return out
 }
 
-func (x teller) explainException(e *enforcement.Enforcement, in *v1alpha1.Exception) ExplainedException {
+func explainException(by writer, now time.Time, findings []Finding, e *enforcement.Enforcement, in *v1alpha1.Exception) ExplainedException {
 	out := ExplainedException{Exception: in}
 
-	for _, f := range x.findings {
+	for _, f := range findings {
 		if slices.ContainsFunc(in.Mutations, f.Change.CoveredBy) {
 			out.Covers = append(out.Covers, f.Change.Field)
 		}
@@ -285,9 +282,9 @@ func (x teller) explainException(e *enforcement.Enforcement, in *v1alpha1.Except
 	switch {
 	case len(e.Broken()) > 0:
 		out.Missing = "its Enforcement does not compile"
-	case !x.Now.Before(in.Until.Time):
+	case !now.Before(in.Until.Time):
 		out.Missing = "it is over"
-	case !slices.ContainsFunc(in.Subjects, x.User.Is):
+	case !slices.ContainsFunc(in.Subjects, by.User.Is):
 		out.Missing = "it is for " + policy.Describe(in.Subjects, func(v1alpha1.Subject) bool { return true })
 	}
 
@@ -295,12 +292,12 @@ func (x teller) explainException(e *enforcement.Enforcement, in *v1alpha1.Except
 }
 
 // broken are the policies about the object's kind, or its parent's, that do not compile.
-func (x teller) broken() []policy.Broken {
+func broken(o objects, all []policy.Broken) []policy.Broken {
 	var out []policy.Broken
 
-	for _, b := range x.Policies.Broken() {
-		if policy.IsAbout(&b.Spec.Match, x.groupKind()) ||
-			x.Parent != nil && policy.IsAbout(&b.Spec.Match, x.Parent.GroupVersionKind().GroupKind()) && x.ofKind(b.Spec.Allow) {
+	for _, b := range all {
+		if policy.IsAbout(&b.Spec.Match, o.groupKind()) ||
+			o.Parent != nil && policy.IsAbout(&b.Spec.Match, o.Parent.GroupVersionKind().GroupKind()) && ofKind(o, b.Spec.Allow) {
 			out = append(out, b)
 		}
 	}

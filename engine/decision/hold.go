@@ -21,114 +21,126 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
-// holding takes back what is unallowed. What is allowed may rest on that, by a policy's
-// expression, by its place in a list, or as a part of one choice: so it is judged again
-// by the object that is left, until nothing more is held.
-type holding struct {
-	*judged
+// hold takes back what is unallowed, where that is the action, and returns the inputs with the object that is left. What
+// is allowed may rest on that, by a policy's expression, by its place in a list, or as a part of one choice: so it is
+// judged again by the object that is left, until nothing more is held.
+func hold(in *inputs, j *judged) *inputs {
+	if j.action != v1alpha1.ActionHold || in.o.Operation != OperationUpdate {
+		return in
+	}
 
-	// whole is the new object with all of its changes.
-	whole *unstructured.Unstructured
+	// 1. Put back what is unallowed, and judge the rest by the object that is left, until nothing more is.
+	left := in
+
+	for takesMore(j) {
+		left = withoutHeld(in, j)
+		judgeRest(left, j)
+		dropIncomplete(left.o, left.places, left.earlier, j)
+
+		// What cannot be held in part is held as a whole.
+		holdBeside(left, j)
+		holdElements(left, j.findings)
+		holdLists(left, j.findings)
+		holdChoices(left, j)
+	}
+
+	// 2. Record what is held, and what was and still is.
+	j.held = heldNow(left, j.findings)
+	recordEarlier(left.o, left.problems, j)
+
+	// 3. Put back our records of it.
+	restoreManagementPolicies(left.o, j.back)
+	restoreWishes(left.o, left.desired, left.problems, j.back)
+
+	return left
 }
 
-// hold puts unallowed changes back to their old value, where that is the action.
-func (g *judged) hold() *judged {
-	if g.action != v1alpha1.ActionHold || g.Operation != OperationUpdate {
-		return g
-	}
+// heldNow are the records of unallowed changes.
+func heldNow(left *inputs, findings []Finding) []v1alpha1.HeldChange {
+	var out []v1alpha1.HeldChange
 
-	h := &holding{judged: g, whole: g.New}
-
-	for h.takesMore() {
-		h.judgeRest()
-		h.dropIncomplete()
-		h.holdBeside()
-		h.holdElements()
-		h.holdLists()
-		h.holdChoices()
-	}
-
-	for _, f := range h.findings {
-		if f.Verdict == Unallowed {
-			c := HeldChange(f)
-			if user := h.askedBy(f.Change); user != "" {
-				c.Cause = &v1alpha1.Cause{Type: h.causeType(), User: user}
-			}
-
-			h.held = append(h.held, c)
+	for _, f := range findings {
+		if f.Verdict != Unallowed {
+			continue
 		}
+
+		c := HeldChange(f)
+		if user := askedBy(left.o, left.by, left.how, left.above, left.places, f.Change); user != "" {
+			c.Cause = &v1alpha1.Cause{Type: causeType(left.o), User: user}
+		}
+
+		out = append(out, c)
 	}
 
-	h.restoreManagementPolicies()
-	h.recordEarlier()
-	h.restoreWishes()
-
-	return h.judged
+	return out
 }
 
 // takesMore notes which changes are to be taken back, and reports whether these
 // are more than before.
-func (h *holding) takesMore() bool {
-	before := len(h.back)
-	h.back = h.back[:0]
+func takesMore(j *judged) bool {
+	before := len(j.back)
+	j.back = j.back[:0]
 
-	for _, f := range h.findings {
+	for _, f := range j.findings {
 		if f.Verdict == Unallowed {
-			h.back = append(h.back, f.Change)
+			j.back = append(j.back, f.Change)
 		}
 	}
 
-	return len(h.back) > before
+	return len(j.back) > before
+}
+
+// withoutHeld are the inputs with what is left of the new object.
+func withoutHeld(in *inputs, j *judged) *inputs {
+	left := &unstructured.Unstructured{Object: change.Merge(in.o.Old.Object, j.whole.Object, j.takenBack)}
+	cloneMetadata(left)
+
+	return in.with(left)
 }
 
 // judgeRest judges by the object that is left what the user may initiate: the other
 // rules do not read it.
-func (h *holding) judgeRest() {
-	left := &unstructured.Unstructured{Object: change.Merge(h.Old.Object, h.whole.Object, h.takenBack)}
-	cloneMetadata(left)
-
-	h.judge = h.of(left)
-
-	for i, f := range h.findings {
+func judgeRest(left *inputs, j *judged) {
+	for i, f := range j.findings {
 		switch {
 		case f.Rule != RuleInitiate:
 		case f.repeated:
-			h.findings[i] = h.judgeRepetition(f.Change)
+			j.findings[i] = judgeRepetition(left, f.Change)
 		default:
-			h.findings[i] = h.find(f.Change)
+			j.findings[i] = find(left, f.Change)
 		}
 	}
 }
 
 // dropIncomplete has those stay as they are that lack something once other changes
 // are taken back: what is made again, and what is taken back itself.
-func (h *holding) dropIncomplete() {
-	h.findings = slices.DeleteFunc(h.findings, func(f Finding) bool {
-		return f.Verdict == Unallowed && (f.repeated || slices.ContainsFunc(h.repeated, f.Change.Same) || h.takesBack(f.Change))
+func dropIncomplete(o objects, places *places, earlier earlier, j *judged) {
+	j.findings = slices.DeleteFunc(j.findings, func(f Finding) bool {
+		return f.Verdict == Unallowed && (f.repeated || slices.ContainsFunc(earlier.repeated, f.Change.Same) ||
+			takesBack(o, places, earlier, f.Change))
 	})
 }
 
 // holdBeside has changes of a list held too that are not allowed where they are
 // once others of the same list are taken back: what is held moves them.
-func (h *holding) holdBeside() {
-	left := newJudge(h.within()) // It has its own elements at their places.
-	left.changes = h.changes
+func holdBeside(left *inputs, j *judged) {
+	own := left.within() // It has its own elements at their places.
 
-	for _, c := range change.Between(h.Old.Object, h.New.Object) {
-		if h.exempt(c) || h.takesBack(c) {
+	for _, c := range change.Between(left.o.Old.Object, left.o.New.Object) {
+		if exempt(left, c) || takesBack(left.o, left.places, left.earlier, c) {
 			continue
 		}
 
-		f := left.find(c)
+		f := find(own, c)
 		if f.Verdict != Unallowed {
 			continue
 		}
 
 		list := c.List()
 
-		for i, other := range h.findings {
+		for i, other := range j.findings {
 			if other.Verdict == Allowed && list != "" && other.Change.List() == list {
-				h.findings[i] = h.lacking(other.Change, f.Lacks)
+				j.findings[i] = left.unallowed(other.Change, f.Lacks)
 			}
 		}
 	}
@@ -136,15 +148,15 @@ func (h *holding) holdBeside() {
 
 // holdElements has what is allowed of an element that is to go held too, once other
 // parts of it are: it stays whole.
-func (h *holding) holdElements() {
-	for i, f := range h.findings {
+func holdElements(left *inputs, findings []Finding) {
+	for i, f := range findings {
 		if f.Verdict != Allowed || !f.Change.Gone {
 			continue
 		}
 
-		for _, other := range h.findings {
+		for _, other := range findings {
 			if other.Verdict == Unallowed && other.Change.Gone && together(f.Change.Element(), other.Change.Element()) {
-				h.findings[i] = h.lacking(f.Change, other.Lacks)
+				findings[i] = left.unallowed(f.Change, other.Lacks)
 
 				break
 			}
@@ -154,20 +166,20 @@ func (h *holding) holdElements() {
 
 // holdLists has what is allowed of a list without keys held too, once other parts of it are: with these left out, its elements
 // would be others than anybody asked for.
-func (h *holding) holdLists() {
+func holdLists(left *inputs, findings []Finding) {
 	held := map[string][]Lack{}
 
-	for _, f := range h.findings {
+	for _, f := range findings {
 		if f.Verdict == Unallowed {
-			list, _ := h.ofList(f.Change)
+			list, _ := left.places.ofList(left.o, f.Change)
 			held[list.Field] = f.Lacks
 		}
 	}
 
-	for i, f := range h.findings {
-		if list, in := h.ofList(f.Change); in && f.Verdict == Allowed {
+	for i, f := range findings {
+		if list, in := left.places.ofList(left.o, f.Change); in && f.Verdict == Allowed {
 			if lacks, ok := held[list.Field]; ok {
-				h.findings[i] = h.lacking(f.Change, lacks)
+				findings[i] = left.unallowed(f.Change, lacks)
 			}
 		}
 	}
@@ -183,15 +195,16 @@ func together(a, b change.Path) bool {
 // holdChoices has what is allowed of one choice held too, once other parts of it
 // are: the API server refuses half of it, such as another strategy with the
 // parameters of the old one. An element that takes the place of another one has its name, which both cannot have.
-func (h *holding) holdChoices() {
-	for i, f := range h.findings {
+func holdChoices(left *inputs, j *judged) {
+	for i, f := range j.findings {
 		if f.Verdict != Allowed {
 			continue
 		}
 
-		for _, other := range h.findings {
-			if other.Verdict == Unallowed && (h.oneChoice(f.Change, other.Change) || h.oneName(f.Change, other.Change)) {
-				h.findings[i] = h.lacking(f.Change, other.Lacks)
+		for _, other := range j.findings {
+			if other.Verdict == Unallowed && (oneChoice(left.o.Old, j.whole, f.Change, other.Change) ||
+				oneName(left.o.Old, j.whole, f.Change, other.Change)) {
+				j.findings[i] = left.unallowed(f.Change, other.Lacks)
 
 				break
 			}
@@ -200,31 +213,31 @@ func (h *holding) holdChoices() {
 }
 
 // recordEarlier repeats the record of what was held before and still is.
-func (h *holding) recordEarlier() {
-	h.recordAnswered()
-	h.recordAsked()
+func recordEarlier(o objects, problems *problems, j *judged) {
+	recordAnswered(o, j)
+	recordAsked(o, problems, j)
 
-	slices.SortFunc(h.held, func(a, b v1alpha1.HeldChange) int {
+	slices.SortFunc(j.held, func(a, b v1alpha1.HeldChange) int {
 		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.From, b.From), strings.Compare(a.To, b.To))
 	})
 }
 
 // recordAnswered repeats the record of what we held when we were asked about the
 // same request before: it is no change any more.
-func (h *holding) recordAnswered() {
-	if !h.answeredHeld() {
+func recordAnswered(o objects, j *judged) {
+	if !answeredHeld(o) {
 		return
 	}
 
-	given, err := allowance.ParseHeld(h.asked)
+	given, err := allowance.ParseHeld(o.Asked)
 	if err != nil {
 		return // Made up, and not recorded.
 	}
 
-	was := h.held
+	was := j.held
 
 	for _, c := range given {
-		have, _ := fieldpath.Value(h.New.Object, c.Field)
+		have, _ := fieldpath.Value(o.New.Object, c.Field)
 		_, order := have.([]any)                          // From is the old order of its keys.
 		listed := order || strings.Contains(c.Field, "[") // What was asked for had another index.
 
@@ -234,106 +247,106 @@ func (h *holding) recordAnswered() {
 			return reflect.DeepEqual(o, c)
 		}
 
-		if !slices.ContainsFunc(was, same) && (listed || h.textAt(c.Field) == c.From) {
-			h.held = append(h.held, c)
+		if !slices.ContainsFunc(was, same) && (listed || textAt(o, c.Field) == c.From) {
+			j.held = append(j.held, c)
 		}
 	}
 }
 
 // answeredHeld reports whether the writer brings a record of what is held that is
 // neither the object's nor the parent's: as a rule, our earlier answer.
-func (f *facts) answeredHeld() bool {
-	value := resource.Annotation(f.asked, v1alpha1.AnnotationHeld)
-	if value == "" || value == resource.Annotation(f.Old, v1alpha1.AnnotationHeld) ||
-		f.Parent != nil && value == resource.Annotation(f.Parent, v1alpha1.AnnotationHeld) {
+func answeredHeld(o objects) bool {
+	value := resource.Annotation(o.Asked, v1alpha1.AnnotationHeld)
+	if value == "" || value == resource.Annotation(o.Old, v1alpha1.AnnotationHeld) ||
+		o.Parent != nil && value == resource.Annotation(o.Parent, v1alpha1.AnnotationHeld) {
 		return false
 	}
 
-	given, err := allowance.ParseHeld(f.asked)
-	was, _ := allowance.ParseHeld(f.Old) // Reported when it is written.
+	given, err := allowance.ParseHeld(o.Asked)
+	was, _ := allowance.ParseHeld(o.Old) // Reported when it is written.
 
 	return err != nil || len(given) > 0 && !reflect.DeepEqual(given, was) // What is stored may be all that differs.
 }
 
 // textAt is the value of a field of the new object as a record of it reads.
-func (f *facts) textAt(field string) string {
+func textAt(o objects, field string) string {
 	path, err := fieldpath.Parse(field)
 	if err != nil {
 		return ""
 	}
 
-	v, _ := path.In(f.New.Object)
+	v, _ := path.In(o.New.Object)
 
-	return change.Text(mask.Value(path, v, f.between()...), maxHeldValue)
+	return change.Text(mask.Value(path, v, o.between()...), maxHeldValue)
 }
 
-func (h *holding) recordsHeld(field string) bool {
-	return slices.ContainsFunc(h.held, func(c v1alpha1.HeldChange) bool { return c.Field == field })
+func (j *judged) recordsHeld(field string) bool {
+	return slices.ContainsFunc(j.held, func(c v1alpha1.HeldChange) bool { return c.Field == field })
 }
 
 // recordAsked repeats the record of a change that an earlier request asked for and
 // that the Claim still asks for: an XR is also written by controllers that do
 // not carry the Claim's wishes.
-func (h *holding) recordAsked() {
-	if h.Parent == nil || !resource.BoundToClaim(h.New) {
+func recordAsked(o objects, problems *problems, j *judged) {
+	if o.Parent == nil || !resource.BoundToClaim(o.New) {
 		return
 	}
 
-	was, err := allowance.ParseHeld(h.New)
+	was, err := allowance.ParseHeld(o.New)
 	if err != nil {
-		h.problem(inObject(h.New, err))
+		problems.add(inObject(o.New, err))
 
 		return
 	}
 
 	for _, c := range was {
-		if !h.recordsHeld(c.Field) && h.stillAsked(c.Field) {
-			h.held = append(h.held, c)
+		if !j.recordsHeld(c.Field) && stillAsked(o, c.Field) {
+			j.held = append(j.held, c)
 		}
 	}
 }
 
 // stillAsked reports whether Claim and XR differ in a field. Crossplane copies a
 // Claim's spec to the XR field by field.
-func (h *holding) stillAsked(field string) bool {
-	want, wanted := fieldpath.Value(h.Parent.Object, field)
-	have, had := fieldpath.Value(h.New.Object, field)
+func stillAsked(o objects, field string) bool {
+	want, wanted := fieldpath.Value(o.Parent.Object, field)
+	have, had := fieldpath.Value(o.New.Object, field)
 
 	return wanted != had || !change.Equal(want, have)
 }
 
 // restoreManagementPolicies puts back what the Composition asked for before, where to ask for
 // other actions is held.
-func (h *holding) restoreManagementPolicies() {
-	c, ok := h.policies()
-	if ok && slices.ContainsFunc(h.back, c.Same) {
-		was, _ := gate.ParseDesired(h.Old) // Both are understood, see policies.
-		is, _ := gate.ParseDesired(h.New)
+func restoreManagementPolicies(o objects, back []change.Change) {
+	c, ok := changeOfPolicies(o)
+	if ok && slices.ContainsFunc(back, c.Same) {
+		was, _ := gate.ParseDesired(o.Old) // Both are understood, see policies.
+		is, _ := gate.ParseDesired(o.New)
 		is.Policies, is.Before = was.Policies, was.Before
-		annotate(h.New, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(is))
+		annotate(o.New, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(is))
 	}
 }
 
 // restoreWishes puts back the record of each wish that is held here, though a
 // composition function let it through. It forgets one that is as it was: what is
 // stored then has Crossplane as its manager, and would count as wished.
-func (h *holding) restoreWishes() {
-	if h.is == nil {
+func restoreWishes(o objects, desired desired, problems *problems, back []change.Change) {
+	if desired.is == nil {
 		return
 	}
 
 	restored := false
 
-	for _, c := range h.back {
-		object, at := h.asked.Object, c.Path
+	for _, c := range back {
+		object, at := o.Asked.Object, c.Path
 		if c.Gone || c.Removal() { // It is in the old object alone.
-			if object = h.Old.Object; c.Was != nil {
+			if object = o.Old.Object; c.Was != nil {
 				at = c.Was
 			}
 		}
 
-		same := h.was.Same(h.is, object, at)
-		if h.is.Restore(h.was, object, at) || same && h.is.Forget(object, at) {
+		same := desired.was.Same(desired.is, object, at)
+		if desired.is.Restore(desired.was, object, at) || same && desired.is.Forget(object, at) {
 			restored = true
 		}
 	}
@@ -342,13 +355,13 @@ func (h *holding) restoreWishes() {
 		return
 	}
 
-	withheld, first := wish.Withheld(h.New)
-	text, second := h.is.Format(h.New.GetAPIVersion(), h.New.GetKind())
-	text, third := wish.WithWithheld(text, h.New, withheld)
+	withheld, first := wish.Withheld(o.New)
+	text, second := desired.is.Format(o.New.GetAPIVersion(), o.New.GetKind())
+	text, third := wish.WithWithheld(text, o.New, withheld)
 
 	if err := cmp.Or(first, second, third); err != nil {
-		h.problem(inObject(h.New, err))
+		problems.add(inObject(o.New, err))
 	}
 
-	annotate(h.New, v1alpha1.AnnotationWish, text)
+	annotate(o.New, v1alpha1.AnnotationWish, text)
 }

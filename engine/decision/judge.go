@@ -4,199 +4,77 @@
 package decision
 
 import (
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// A judge judges the changes of a request, by its facts. What it evaluates for one
-// change it remembers for the others.
-type judge struct {
-	gating
-
+// judged is what is found of the changes of a request, and what is done about them.
+type judged struct {
 	// changes of the request, whether they need to be asked for or not; of an update.
 	changes []change.Change
-	repeats *judge
+	// findings on every gated change, sorted by field.
+	findings []Finding
+	// incomplete are those on changes that are made once more and still lack
+	// something: they stay as they are stored.
+	incomplete []Finding
+	// action on what is unallowed.
+	action v1alpha1.ValidationAction
+	// whole is the new object with all of its changes.
+	whole *unstructured.Unstructured
+	// back are the changes that are taken back, in order, and held what is recorded
+	// of them.
+	back []change.Change
+	held []v1alpha1.HeldChange
+	// next are the places at which changes are held now.
+	next allowance.Withheld
 }
 
-// What a judge knows, each with what it needs of the one before.
-type (
-	// evaluator evaluates policies, each once.
-	evaluator struct {
-		*facts
+// judge judges every change of the request that needs to be asked for.
+func judge(in *inputs) *judged {
+	j := &judged{whole: in.o.New}
 
-		// before is the old object as expressions are to see it; nil for the old object.
-		before      *unstructured.Unstructured
-		evaluations map[evaluated]policy.Evaluation
-	}
-	// evaluated is a policy by name, where a chain starts or below.
-	evaluated struct {
-		policy string
-		below  bool
-	}
-	// windows are the UpgradeAllowances that are open for the user and the object.
-	windows struct {
-		evaluator
+	switch in.o.Operation {
+	case OperationDelete:
+		j.findings = []Finding{find(in, change.Delete())}
+	case OperationCreate:
+		j.findings = judgeCreation(in)
+	case OperationUpdate:
+		j.changes = change.Between(in.o.Old.Object, in.o.New.Object)
+		j.findings = judgeUpdate(in, j.changes)
 
-		open []*allowance.Window // Nil until they are searched for.
-	}
-	// subjects are who may make a change, by policies about the object.
-	subjects struct {
-		windows
+		again, incomplete := judgeRepeated(in)
+		j.findings, j.incomplete = append(j.findings, again...), incomplete
 
-		permissions *permissions
-		ofBindings  map[*policy.Binding]policy.Evaluation
+		slices.SortFunc(j.findings, func(a, b Finding) int { return change.Order(a.Change, b.Change) })
 	}
-	// exemptions are the changes that need nobody's asking.
-	exemptions struct{ subjects }
-	// sources are what had a part in a finding.
-	sources struct{ exemptions }
-	// gating is what may leave through the gate with a change.
-	gating struct{ sources }
-)
 
-func newJudge(f *facts) *judge {
-	j := &judge{}
-	j.facts, j.permissions = f, f.permitted
+	j.action = actionOnUnallowed(in, j.findings)
 
 	return j
 }
 
-// of judges the changes of the request where another version of the new object is
-// asked for.
-func (j *judge) of(object *unstructured.Unstructured) *judge {
-	out := newJudge(j.with(object))
-	out.changes = j.changes
-
-	return out
-}
-
-// ofRepeated judges changes that are made once more: before these the object was as
-// it was before they were stored.
-func (j *judge) ofRepeated() *judge {
-	if j.repeats == nil {
-		j.repeats = newJudge(j.facts)
-		j.repeats.changes, j.repeats.before = j.changes, j.unedited
-	}
-
-	return j.repeats
-}
-
-// input is what expressions see.
-func (e *evaluator) input() policy.Input {
-	in := e.Request.input()
-	in.Home = e.home()
-
-	if e.before != nil {
-		in.OldObject = e.before.Object
-	}
-
-	if e.withNamespace {
-		in.Parent = nil
-	}
-
-	if in.Asking != nil {
-		in.Asking = func() policy.Asking {
-			out := e.asking()
-			out.Authorizer = inquirer{e}
-
-			return out
-		}
-	}
-
-	return in
-}
-
-// evaluate checks a policy's selectors and expressions where a chain starts, once.
-func (e *evaluator) evaluate(p *policy.Policy) policy.Evaluation {
-	return e.once(p, evaluated{policy: p.Name()})
-}
-
-// evaluateFor checks them for a change that is allowed. Where a window led to it, as where the
-// parent did, no user has started a chain.
-func (e *evaluator) evaluateFor(p *policy.Policy, f Finding) policy.Evaluation {
-	if !f.cause.propagated && f.Rule != RuleUpgrade {
-		return e.evaluate(p)
-	}
-
-	return e.once(p, evaluated{policy: p.Name(), below: true})
-}
-
-func (e *evaluator) once(p *policy.Policy, key evaluated) policy.Evaluation {
-	v, ok := e.evaluations[key]
-	if ok {
-		return v
-	}
-
-	v = e.withinQuestions(func() policy.Evaluation {
-		if key.below {
-			return p.EvaluateBelow(e.input())
-		}
-
-		return p.Evaluate(e.input())
-	})
-
-	if e.evaluations == nil {
-		e.evaluations = map[evaluated]policy.Evaluation{}
-	}
-
-	e.evaluations[key] = v
-	e.cost(p.Name(), v.Cost)
-
-	if v.Problem != nil {
-		e.problem(&policy.EvaluationError{
-			Kind: policy.KindPolicy, Name: p.Name(), Err: fmt.Errorf("policy %q: %w", p.Name(), v.Problem),
-		})
-	}
-
-	return v
-}
-
-// judgeAll judges every change of the request that needs to be asked for.
-func (j *judge) judgeAll() *judged {
-	out := &judged{judge: j}
-
-	switch j.Operation {
-	case OperationDelete:
-		out.findings = []Finding{j.find(change.Delete())}
-	case OperationCreate:
-		out.findings = j.judgeCreation()
-	case OperationUpdate:
-		j.changes = change.Between(j.Old.Object, j.New.Object)
-		out.findings = j.judgeUpdate()
-		again, incomplete := j.judgeRepeated()
-		out.findings, out.incomplete = append(out.findings, again...), incomplete
-
-		slices.SortFunc(out.findings, func(a, b Finding) int { return change.Order(a.Change, b.Change) })
-	}
-
-	out.action = out.actionOnUnallowed()
-
-	return out
-}
-
 // judgeUpdate judges what is changed of an object.
-func (j *judge) judgeUpdate() []Finding {
+func judgeUpdate(in *inputs, changes []change.Change) []Finding {
 	var out []Finding
 
-	for _, c := range j.changes {
-		if j.exempt(c) || j.wished(c) {
+	for _, c := range changes {
+		if exempt(in, c) || wished(in.o, in.desired, c) {
 			continue
 		}
 
 		// Taking back needs nobody's leave; who has it is granted what results.
-		if f := j.find(c); f.Verdict == Allowed || !j.takesBack(c) {
+		if f := find(in, c); f.Verdict == Allowed || !takesBack(in.o, in.places, in.earlier, c) {
 			out = append(out, f)
 		}
 	}
 
-	if c, ok := j.policies(); ok {
-		out = append(out, j.find(c))
+	if c, ok := changeOfPolicies(in.o); ok {
+		out = append(out, find(in, c))
 	}
 
 	return out
@@ -205,20 +83,20 @@ func (j *judge) judgeUpdate() []Finding {
 // judgeCreation judges a new object. Its fields are part of its creation: who
 // may make it may fill it in. Those that policies name count by themselves, for
 // what may follow from them, unless the creation itself is unallowed.
-func (j *judge) judgeCreation() []Finding {
-	created := j.find(change.Create())
+func judgeCreation(in *inputs) []Finding {
+	created := find(in, change.Create())
 	out := []Finding{created}
 
-	if created.Verdict == Unallowed || len(j.Policies.For(j.groupKind())) == 0 {
+	if created.Verdict == Unallowed || len(in.auth.Policies.For(in.o.groupKind())) == 0 {
 		return out
 	}
 
-	for _, c := range change.Between(nil, j.New.Object) {
-		if !j.named(c) || j.exempt(c) {
+	for _, c := range change.Between(nil, in.o.New.Object) {
+		if !isNamed(in.auth.Policies, in.o.groupKind(), c) || exempt(in, c) {
 			continue
 		}
 
-		f := j.find(c)
+		f := find(in, c)
 
 		switch {
 		case f.Verdict == Allowed:
@@ -235,9 +113,9 @@ func (j *judge) judgeCreation() []Finding {
 
 // judgeRepeated judges the changes that the request makes once more. Those that still
 // lack something stay as they are.
-func (j *judge) judgeRepeated() (allowed, incomplete []Finding) {
-	for _, c := range j.repeated {
-		f := j.judgeRepetition(c)
+func judgeRepeated(in *inputs) (allowed, incomplete []Finding) {
+	for _, c := range in.earlier.repeated {
+		f := judgeRepetition(in, c)
 
 		switch f.Verdict {
 		case Allowed:
@@ -252,9 +130,30 @@ func (j *judge) judgeRepeated() (allowed, incomplete []Finding) {
 }
 
 // judgeRepetition judges one of these.
-func (j *judge) judgeRepetition(c change.Change) Finding {
-	f := j.ofRepeated().find(c)
+func judgeRepetition(in *inputs, c change.Change) Finding {
+	f := find(in.madeAgain(), c)
 	f.repeated = true
 
 	return f
+}
+
+// allowed reports whether every change is allowed or not governed.
+func (j *judged) allowed() bool { return allAllowed(j.findings) }
+
+func allAllowed(findings []Finding) bool {
+	return !slices.ContainsFunc(findings, func(f Finding) bool { return f.Verdict == Unallowed })
+}
+
+// initiated reports whether the user makes any change that they may make.
+func (j *judged) initiated() bool {
+	return slices.ContainsFunc(j.findings, func(f Finding) bool { return f.Rule == RuleInitiate })
+}
+
+// takenBack reports whether a change is taken back.
+func (j *judged) takenBack(c change.Change) bool { return takenBack(j.back, c) }
+
+func takenBack(back []change.Change, c change.Change) bool {
+	_, ok := slices.BinarySearchFunc(back, c, change.Compare)
+
+	return ok
 }

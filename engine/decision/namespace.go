@@ -21,21 +21,21 @@ import (
 // though nothing else prevents that: something gated follows from it, and would be
 // orphaned. Who carries the deletion of the namespace out has asked for
 // nothing, and takes what is composed before its parent has given what its own deletion gives.
-func (l *lineage) staysInNamespace() bool {
-	return l.Operation == OperationDelete && (l.withNamespace && deletesForOthers(l.User) || l.beforeItsParent()) &&
-		!resource.Deleting(l.Old) && hasGatedBelow(l.Old)
+func staysInNamespace(o objects, by writer) bool {
+	return o.Operation == OperationDelete && (o.WithNamespace && deletesForOthers(by.User) || beforeItsParent(o, by)) &&
+		!resource.Deleting(o.Old) && hasGatedBelow(o.Old)
 }
 
 // beforeItsParent reports whether the namespace takes an object whose parent is there.
-func (l *lineage) beforeItsParent() bool {
-	return WithNamespace(&l.Request) && l.Parent != nil && !l.withNamespace
+func beforeItsParent(o objects, by writer) bool {
+	return o.Operation == OperationDelete && by.User.Name == policy.NamespaceController && o.Parent != nil && !o.WithNamespace
 }
 
 // staysWithClaim reports whether the object is an XR that is not to be deleted while its Claim is there: that would have another one
 // made, and what is gated below this one would stay and stand for the same external objects as what that composes.
-func (l *lineage) staysWithClaim() bool {
-	return l.Operation == OperationDelete && !deletesForOthers(l.User) && l.Parent != nil && resource.BoundToClaim(l.Old) &&
-		resource.IsClaim(l.Parent) && !resource.Deleting(l.Parent) && !resource.Deleting(l.Old) && hasGatedBelow(l.Old)
+func staysWithClaim(o objects, by writer) bool {
+	return o.Operation == OperationDelete && !deletesForOthers(by.User) && o.Parent != nil && resource.BoundToClaim(o.Old) &&
+		resource.IsClaim(o.Parent) && !resource.Deleting(o.Parent) && !resource.Deleting(o.Old) && hasGatedBelow(o.Old)
 }
 
 // hasGatedBelow reports whether managed resources with a gate may follow from an
@@ -68,21 +68,21 @@ func PassesUnrecorded(req *Request) bool { return req.Operation == OperationDele
 
 // lackingInNamespace says what it takes for an object to go with its namespace,
 // or without it.
-func (x explainer) lackingInNamespace() Lack {
-	object := fmt.Sprintf("%s %q", x.groupKind().Kind, resource.Name(x.Old))
+func lackingInNamespace(o objects) Lack {
+	object := fmt.Sprintf("%s %q", o.groupKind().Kind, resource.Name(o.Old))
 
 	return Lack{
 		What: policy.LackParent,
 		Text: fmt.Sprintf("Namespace %q is being deleted%s, without permission to delete %s",
-			resource.Name(x.Parent), x.deletedBy(), object),
+			resource.Name(o.Parent), deletedBy(o), object),
 		Fix: fmt.Sprintf("ask someone with permission to delete %s, or add an AllowancePolicy about the deletion of a Namespace "+
-			"that allows %s delete", object, x.groupKind().Kind),
+			"that allows %s delete", object, o.groupKind().Kind),
 	}
 }
 
 // deletedBy says who deleted the parent, as far as that is known.
-func (x explainer) deletedBy() string {
-	entries, _ := allowance.ParseTrace(x.Parent) // What does not parse names nobody.
+func deletedBy(o objects) string {
+	entries, _ := allowance.ParseTrace(o.Parent) // What does not parse names nobody.
 
 	for _, e := range entries {
 		if e.Field == v1alpha1.MutationDelete && e.Initiator != "" {
@@ -98,25 +98,25 @@ func isNamespace(req *Request) bool { return req.groupKind() == schema.GroupKind
 
 // noteNamespace has the decision's object say who deletes a namespace, though
 // nothing is granted by that: what stays in it is not to be put down to the
-// controller that does the work. False where it says so already.
-func (s *stamper) noteNamespace() bool {
-	if s.refuses() || !isNamespace(&s.Request) {
+// controller that does the work. False where it says so already, and of anything else.
+func noteNamespace(o objects, by writer, problems *problems, object *unstructured.Unstructured) bool {
+	if o.groupKind() != (schema.GroupKind{Kind: "Namespace"}) {
 		return false
 	}
 
 	entry := v1alpha1.TraceEntry{
-		Field: v1alpha1.MutationDelete, Generation: resource.Generation(s.Old), Initiator: s.User.Name,
+		Field: v1alpha1.MutationDelete, Generation: resource.Generation(o.Old), Initiator: by.User.Name,
 		Trace: []v1alpha1.Hop{{
-			Kind: s.Old.GetKind(), Name: resource.Name(s.Old), Generation: resource.Generation(s.Old), Field: v1alpha1.MutationDelete,
+			Kind: o.Old.GetKind(), Name: resource.Name(o.Old), Generation: resource.Generation(o.Old), Field: v1alpha1.MutationDelete,
 		}},
 	}
 
-	have, _ := allowance.ParseTrace(s.object) // What does not parse is reported when it is written.
+	have, _ := allowance.ParseTrace(object) // What does not parse is reported when it is written.
 	if slices.ContainsFunc(have, func(e v1alpha1.TraceEntry) bool { return e.Field == entry.Field && e.Initiator == entry.Initiator }) {
 		return false
 	}
 
-	s.writeTrace([]v1alpha1.TraceEntry{entry})
+	writeTrace(problems, object, []v1alpha1.TraceEntry{entry})
 
 	return true
 }

@@ -18,14 +18,14 @@ import (
 // adopted reports whether the object was there before the composite resource or
 // claim that it is a part of, or becomes one now: that did not build it up, and
 // what it wants of it is a change like any other. So it is of a managed resource and whatever owns that.
-func (l *lineage) adopted() bool {
-	if l.Old == nil || !l.composes(l.Parent) && !resource.IsManaged(l.Old) {
+func adopted(o objects, how manner) bool {
+	if o.Old == nil || !composes(o, how, o.Parent) && !resource.IsManaged(o.Old) {
 		return false
 	}
 
-	_, had := resource.ParentOf(l.Old)
+	_, had := resource.ParentOf(o.Old)
 
-	return !had || Older(l.Old, l.Parent)
+	return !had || Older(o.Old, o.Parent)
 }
 
 // Older reports whether an object was there before another one.
@@ -44,31 +44,31 @@ func born(u *unstructured.Unstructured) time.Time {
 
 // parentBuilt reports whether the parent has built up what it is made of. A Claim has where its XR has, which it may not show: it
 // is not ready then.
-func (l *lineage) parentBuilt() bool {
-	return resource.SeenReady(l.Parent, l.Now) ||
-		l.Old != nil && resource.IsClaim(l.Parent) && resource.BoundToClaim(l.Old) && resource.SeenReady(l.Old, l.Now)
+func (o objects) parentBuilt(now time.Time) bool {
+	return resource.SeenReady(o.Parent, now) ||
+		o.Old != nil && resource.IsClaim(o.Parent) && resource.BoundToClaim(o.Old) && resource.SeenReady(o.Old, now)
 }
 
 // buildsUp reports whether the change is of what its parent builds up, be it allowed
 // by a policy or not.
-func (l *lineage) buildsUp() bool {
-	return l.Parent != nil && !resource.Deleting(l.Parent) && !l.parentBuilt() && l.User.Machine() && !l.adopted()
+func buildsUp(o objects, by writer, how manner, now time.Time) bool {
+	return o.Parent != nil && !resource.Deleting(o.Parent) && !o.parentBuilt(now) && by.User.Machine() && !adopted(o, how)
 }
 
 // ordinaryPart reports whether the object is what an XR composes, and no gate stands
 // before.
-func (l *lineage) ordinaryPart() bool {
-	return l.Parent != nil && resource.IsComposite(l.Parent) && !resource.IsManaged(l.New)
+func (o objects) ordinaryPart() bool {
+	return o.Parent != nil && resource.IsComposite(o.Parent) && !resource.IsManaged(o.New)
 }
 
 // openForAnother reports whether a person deletes a managed resource whose gate is
 // open because somebody else asked to delete it.
-func (l *lineage) openForAnother() bool {
-	if l.Operation != OperationDelete || l.User.Machine() || !resource.IsManaged(l.Old) || resource.Deleting(l.Old) {
+func openForAnother(o objects, by writer) bool {
+	if o.Operation != OperationDelete || by.User.Machine() || !resource.IsManaged(o.Old) || resource.Deleting(o.Old) {
 		return false
 	}
 
-	rec, err := allowance.ParseGate(l.Old)
+	rec, err := allowance.ParseGate(o.Old)
 
 	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, gate.ActionDelete) &&
 		slices.ContainsFunc(rec.Allowances, allowance.OfDeletion)

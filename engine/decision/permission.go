@@ -13,7 +13,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // maxChecks limits what the cluster's authorizer is asked for one request by Permissions: the
@@ -22,7 +21,9 @@ const maxChecks = 8
 
 // permissions are what the cluster's authorizer has answered of the user.
 type permissions struct {
-	answers map[string]bool
+	// authorizer is nil where nobody can ask it.
+	authorizer authorizer.UnconditionalAuthorizer
+	answers    map[string]bool
 	// questions are what conditions have asked of it.
 	questions questions
 	// failed is why it could not be asked, or not of all; nil where it could.
@@ -36,14 +37,14 @@ var (
 )
 
 // permitted reports whether the user may start a chain by a policy's Permission.
-func (s *subjects) permitted(p *policy.Policy) bool {
+func (auth *authority) hasPermission(p *policy.Policy) bool {
 	name := p.Permission()
-	if name == "" || s.cannotAsk() != nil {
+	if name == "" || auth.cannotAsk() != nil {
 		return false
 	}
 
 	for _, verb := range policy.VerbsOf(name) {
-		if ok, err := s.ask(verb); err != nil || ok {
+		if ok, err := auth.ask(verb); err != nil || ok {
 			return ok && err == nil
 		}
 	}
@@ -56,60 +57,60 @@ const authorizerAway = "the cluster's authorizer cannot be asked"
 
 // cannotAsk is why nobody is granted anything by a Permission in this request; nil where
 // it can be asked.
-func (s *subjects) cannotAsk() error {
+func (auth *authority) cannotAsk() error {
 	switch {
-	case s.User.Machine():
+	case auth.user.Machine():
 		return errMachine
-	case s.Authorizer == nil:
+	case auth.ledger.asked.authorizer == nil:
 		return errNoAuthorizer
-	case s.permissions.failed != nil:
-		return s.permissions.failed
+	case auth.ledger.asked.failed != nil:
+		return auth.ledger.asked.failed
 	}
 
 	// Where not all can be asked none is granted: which ones would depend on their names.
 	names := map[string]bool{}
 
-	for _, p := range s.Policies.For(s.groupKind()) {
+	for _, p := range auth.Policies.For(auth.kind) {
 		if name := p.Permission(); name != "" {
 			names[name] = true
 		}
 	}
 
 	if len(names)+1 > maxChecks {
-		s.permissions.failed = errTooMany
-		s.problem(errTooMany)
+		auth.ledger.asked.failed = errTooMany
+		auth.problems.add(errTooMany)
 	}
 
-	return s.permissions.failed
+	return auth.ledger.asked.failed
 }
 
 // ask asks the cluster's authorizer, once for each verb. Whoever gives it has bound it to
 // the context of the request.
 //
 //nolint:contextcheck,nolintlint // As said above; the linter looks at those who call it.
-func (s *subjects) ask(verb string) (bool, error) {
-	if ok, known := s.permissions.answers[verb]; known {
+func (auth *authority) ask(verb string) (bool, error) {
+	if ok, known := auth.ledger.asked.answers[verb]; known {
 		return ok, nil
 	}
 
-	got, _, err := s.Authorizer.Authorize(context.Background(), authorizer.AttributesRecord{
-		User: userInfo(s.User), Verb: verb, Namespace: s.home(), Name: s.target().GetName(), ResourceRequest: true,
-		APIGroup: s.Resource.Group, APIVersion: "*", Resource: s.Resource.Resource, Subresource: v1alpha1.SubresourceKausality,
+	got, _, err := auth.ledger.asked.authorizer.Authorize(context.Background(), authorizer.AttributesRecord{
+		User: userInfo(auth.user), Verb: verb, Namespace: auth.home, Name: auth.o.target().GetName(), ResourceRequest: true,
+		APIGroup: auth.o.Resource.Group, APIVersion: "*", Resource: auth.o.Resource.Resource, Subresource: v1alpha1.SubresourceKausality,
 	})
 	if err != nil {
-		s.permissions.failed = fmt.Errorf("%s for %s of %s/%s: %w",
-			authorizerAway, verb, s.Resource, v1alpha1.SubresourceKausality, err)
-		s.problem(s.permissions.failed)
+		auth.ledger.asked.failed = fmt.Errorf("%s for %s of %s/%s: %w",
+			authorizerAway, verb, auth.o.Resource, v1alpha1.SubresourceKausality, err)
+		auth.problems.add(auth.ledger.asked.failed)
 
-		return false, s.permissions.failed
+		return false, auth.ledger.asked.failed
 	}
 
-	if s.permissions.answers == nil {
-		s.permissions.answers = map[string]bool{}
+	if auth.ledger.asked.answers == nil {
+		auth.ledger.asked.answers = map[string]bool{}
 	}
 
 	ok := got == authorizer.DecisionAllow
-	s.permissions.answers[verb] = ok
+	auth.ledger.asked.answers[verb] = ok
 
 	return ok, nil
 }
@@ -119,40 +120,23 @@ func userInfo(u policy.User) user.Info {
 	return &user.DefaultInfo{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra}
 }
 
-// home is the namespace that an object belongs to, in which permissions are asked and
-// bindings found; empty for none. A cluster-scoped XR belongs to that of its Claim, where
-// the Claim says so, too, and has before: one write must not take an XR to a namespace and
-// change it.
-func (l *lineage) home() string {
-	u := l.target()
-	if namespace := resource.String(u.Object, "metadata", "namespace"); namespace != "" || l.Parent == nil || !resource.IsClaim(l.Parent) {
-		return namespace
-	}
-
-	if l.Old != nil && !resource.BoundToClaim(l.Old) {
-		return ""
-	}
-
-	return l.Parent.GetNamespace()
-}
-
 // lackingPermission says why a policy's Permission does not let the user initiate; empty
 // where it has none.
-func (s *subjects) lackingPermission(p *policy.Policy) string {
+func (auth *authority) lackingPermission(p *policy.Policy) string {
 	name := p.Permission()
 	if name == "" {
 		return ""
 	}
 
-	if err := s.cannotAsk(); err != nil {
+	if err := auth.cannotAsk(); err != nil {
 		return err.Error()
 	}
 
 	where := ""
-	if namespace := s.home(); namespace != "" {
+	if namespace := auth.home; namespace != "" {
 		where = " in namespace " + namespace
 	}
 
 	return fmt.Sprintf("kubectl auth can-i %s %s/%s --subresource=%s says no%s",
-		policy.VerbsOf(name)[1], s.Resource, s.target().GetName(), v1alpha1.SubresourceKausality, where)
+		policy.VerbsOf(name)[1], auth.o.Resource, auth.o.target().GetName(), v1alpha1.SubresourceKausality, where)
 }

@@ -14,15 +14,15 @@ import (
 // policies is the change of the actions that a Composition asks for in the management policies of a managed resource: with more of
 // them its provider would do more outside than anybody asked for, and with fewer leave more as it is, or behind. That has to be asked
 // for as a change of the field would be, which itself is the gate's. False where there is none.
-func (f *facts) policies() (change.Change, bool) {
+func changeOfPolicies(o objects) (change.Change, bool) {
 	const asks = v1alpha1.AnnotationDesiredPolicies
 
-	if f.Old == nil || f.New == nil || resource.Annotation(f.Old, asks) == resource.Annotation(f.New, asks) || !resource.IsManaged(f.New) {
+	if o.Old == nil || o.New == nil || resource.Annotation(o.Old, asks) == resource.Annotation(o.New, asks) || !resource.IsManaged(o.New) {
 		return change.Change{}, false
 	}
 
-	was, wasErr := gate.ParseDesired(f.Old)
-	is, isErr := gate.ParseDesired(f.New)
+	was, wasErr := gate.ParseDesired(o.Old)
+	is, isErr := gate.ParseDesired(o.New)
 
 	if wasErr != nil { // Perhaps it asked for all.
 		was.Policies = []string{gate.ActionAll}

@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -24,101 +25,84 @@ type proposal struct {
 	// object may be stored; nil on delete. Its maps are not shared, down to its
 	// annotations.
 	object *unstructured.Unstructured
-	// asked is the new object with the annotations that its writer asks for.
-	asked *unstructured.Unstructured
-	// composing is true where Crossplane applies a managed resource.
-	composing bool
-	// announced is true where Crossplane announces that it will delete the resource it
-	// applies: it continues to apply it, with the allowance its deletion gives, until the
-	// gate is open for that. [Decide] gives the composition function what to announce.
-	announced bool
 	// kept are fields that were put back, and overruled those of which the writer's
 	// value is not what is stored; warnings are for the user.
 	kept, overruled, warnings []string
 }
 
-// A proposer makes a proposal.
-type proposer struct {
-	*facts
-
-	out proposal
-}
-
 // propose makes the proposal of a request.
-func (f *facts) propose() proposal {
-	if f.New == nil {
+func propose(o objects, by writer, how manner, gates bool, policies *policy.Set) proposal {
+	if o.New == nil {
 		return proposal{}
 	}
 
-	p := &proposer{facts: f, out: proposal{asked: f.New, object: &unstructured.Unstructured{Object: f.New.Object}}}
-	cloneMetadata(p.out.object)
+	out := proposal{object: &unstructured.Unstructured{Object: o.New.Object}}
+	cloneMetadata(out.object)
 
-	p.readAnnouncement()
-	p.restoreAnnotations()
-	p.restoreGate()
+	restoreAnnotations(o, by, how.composing, out.object)
+	restoreGate(o, by, &out)
 
-	if !f.stored {
-		p.restoreLinks()
+	if !how.stored {
+		restoreLinks(o, by, gates, policies, &out)
 	}
 
-	return p.out
+	return out
 }
 
-// readAnnouncement reads whether Crossplane applies a managed resource, and whether it
+// announcement reads whether Crossplane applies a managed resource, and whether it
 // announces its deletion.
-func (p *proposer) readAnnouncement() {
-	if p.Operation != OperationUpdate || !p.byCrossplane() || !resource.IsManaged(p.Old) {
-		return
+func announcement(o objects, by writer) (composing, announced bool) {
+	if o.Operation != OperationUpdate || !by.isCrossplane() || !resource.IsManaged(o.Old) {
+		return false, false
 	}
 
-	p.out.composing = true
+	list, err := allowance.Parse(o.New)
 
-	list, err := allowance.Parse(p.New)
-	p.out.announced = err == nil && slices.ContainsFunc(list, allowance.OfDeletion)
+	return true, err == nil && slices.ContainsFunc(list, allowance.OfDeletion)
 }
 
 // restoreAnnotations gives the object the old one's kausality.io/* annotations.
-func (p *proposer) restoreAnnotations() {
-	defer dropEmptyAnnotations(p.out.object)
+func restoreAnnotations(o objects, by writer, composing bool, object *unstructured.Unstructured) {
+	defer dropEmptyAnnotations(object)
 
-	if p.byManager() && p.User.Name != "" {
+	if by.isManager() && by.User.Name != "" {
 		return
 	}
 
-	annotations := resource.Map(p.out.object.Object, "metadata", "annotations")
+	annotations := resource.Map(object.Object, "metadata", "annotations")
 
 	var was map[string]any
-	if p.Old != nil {
-		was = resource.Map(p.Old.Object, "metadata", "annotations")
+	if o.Old != nil {
+		was = resource.Map(o.Old.Object, "metadata", "annotations")
 	}
 
 	for key, value := range annotations {
-		if !ours(key) || change.Equal(was[key], value) || p.mayWrite(key) {
+		if !ours(key) || change.Equal(was[key], value) || mayWrite(o, by, key) {
 			continue
 		}
 
 		delete(annotations, key)
 	}
 
-	if !p.applies() {
-		p.restoreMode()
+	if !by.applies() {
+		restoreMode(o, object)
 	}
 
 	for key, value := range was {
-		if _, written := annotations[key]; ours(key) && !written && !p.mayDrop(key) {
+		if _, written := annotations[key]; ours(key) && !written && !mayDrop(o, by, key) {
 			annotations[key] = value
 		}
 	}
 
-	if p.out.composing && !p.leaves() {
+	if composing && !o.isLeaving() {
 		delete(annotations, v1alpha1.AnnotationRelease) // What is composed again is not released.
 	}
 }
 
 // restoreMode gives the object the function's mode that the old one says: what a pipeline asks for is applied with it alone.
-func (p *proposer) restoreMode() {
-	is, err := gate.ParseDesired(p.out.object)
-	audited := p.Old != nil && gate.Audited(p.Old)
+func restoreMode(o objects, object *unstructured.Unstructured) {
+	is, err := gate.ParseDesired(object)
+	audited := o.Old != nil && gate.Audited(o.Old)
 
 	if err != nil || is.V == 0 || audited == (is.Mode == v1alpha1.ModeAudit) {
 		return
@@ -128,7 +112,7 @@ func (p *proposer) restoreMode() {
 		is.Mode = v1alpha1.ModeAudit
 	}
 
-	annotate(p.out.object, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(is))
+	annotate(object, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(is))
 }
 
 // ours reports whether only Kausality writes an annotation.
@@ -137,14 +121,14 @@ func ours(key string) bool { return strings.HasPrefix(key, v1alpha1.AnnotationPr
 // mayWrite reports whether the writer's value of an annotation counts: the
 // composition function reports, through Crossplane, what the Composition asked
 // for.
-func (l *lineage) mayWrite(key string) bool {
+func mayWrite(o objects, by writer, key string) bool {
 	switch key {
 	case v1alpha1.AnnotationDesiredPolicies:
-		return l.byCrossplane() && resource.IsManaged(l.New)
+		return by.isCrossplane() && resource.IsManaged(o.New)
 	case v1alpha1.AnnotationWish:
-		return l.applies()
+		return by.applies()
 	case v1alpha1.AnnotationRelease:
-		return l.mayRelease() && resource.Annotation(l.New, key) == v1alpha1.ReleaseOrphan
+		return mayRelease(o, by) && resource.Annotation(o.New, key) == v1alpha1.ReleaseOrphan
 	default:
 		return false
 	}

@@ -36,11 +36,14 @@ type questionAnswer struct {
 }
 
 // inquirer asks the cluster's authorizer what conditions ask, each question once.
-type inquirer struct{ *evaluator }
+type inquirer struct {
+	asked    *permissions
+	problems *problems
+}
 
 // Authorize implements authorizer.UnconditionalAuthorizer.
 func (i inquirer) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	key, asked := questionOf(a), &i.permitted.questions
+	key, asked := questionOf(a), &i.asked.questions
 
 	if known, ok := asked.answers[key]; ok {
 		i.note(known.err)
@@ -56,7 +59,7 @@ func (i inquirer) Authorize(ctx context.Context, a authorizer.Attributes) (autho
 
 	var out questionAnswer
 
-	out.decision, out.reason, out.err = i.Authorizer.Authorize(ctx, a)
+	out.decision, out.reason, out.err = i.asked.authorizer.Authorize(ctx, a)
 
 	if asked.answers == nil {
 		asked.answers = map[string]questionAnswer{}
@@ -84,9 +87,9 @@ func (i inquirer) note(err error) {
 		return
 	}
 
-	asked := &i.permitted.questions
+	asked := &i.asked.questions
 	if asked.unanswered == 0 {
-		i.problem(fmt.Errorf("%s: %w", authorizerAway, err))
+		i.problems.add(fmt.Errorf("%s: %w", authorizerAway, err))
 	}
 
 	asked.unanswered++
@@ -96,8 +99,8 @@ func (i inquirer) note(err error) {
 // withinQuestions is what evaluating gives. Where it would have had to ask more than is
 // asked, it is not evaluated to an end, whatever came of it. Where it asked in vain, and
 // is not met, it says so: conditions see no more than a right that is not granted.
-func (e *evaluator) withinQuestions(evaluate func() policy.Evaluation) policy.Evaluation {
-	asked := &e.permitted.questions
+func (auth *authority) withinQuestions(evaluate func() policy.Evaluation) policy.Evaluation {
+	asked := &auth.ledger.asked.questions
 	refused, unanswered := asked.refused, asked.unanswered
 	out := evaluate()
 

@@ -16,29 +16,29 @@ import (
 // takes External Create and Delete, and it destroys something, whoever asks for it and on whichever path.
 
 // replaces reports whether a change has a managed resource behind a gate stand for another external object.
-func (f *facts) replaces(c change.Change) bool {
-	return f.gated && f.Old != nil && f.New != nil && c.Field != v1alpha1.MutationDelete &&
-		identity.Changes(f.Old, f.New, c.Path, f.Settings.Identity) && gate.Stands(f.Old)
+func replaces(o objects, outside outside, c change.Change) bool {
+	return outside.gated && o.Old != nil && o.New != nil && c.Field != v1alpha1.MutationDelete &&
+		identity.Changes(o.Old, o.New, c.Path, outside.identity) && gate.Stands(o.Old)
 }
 
 // succeeded reports whether a deletion would take an external object from another composed resource, which is to stand for it. Only
 // who approves exactly that has seen it.
-func (f *facts) succeeded(found Finding) bool {
-	return f.Operation == OperationDelete && f.Successor != "" && found.Approval == "" && gate.Stands(f.Old) && gate.Kept(f.Old) == "" &&
-		!gate.Orphans(f.Old)
+func succeeded(o objects, outside outside, found Finding) bool {
+	return o.Operation == OperationDelete && outside.successor != "" && found.Approval == "" && gate.Stands(o.Old) && gate.Kept(o.Old) == "" &&
+		!gate.Orphans(o.Old)
 }
 
 // takesFromSuccessor names what it takes.
-func (f *facts) takesFromSuccessor() string {
-	return fmt.Sprintf("it would delete %s, which composed resource %q is to represent", f.stoodFor(), f.Successor)
+func takesFromSuccessor(o objects, outside outside) string {
+	return fmt.Sprintf("it would delete %s, which composed resource %q is to represent", stoodFor(o, outside), outside.successor)
 }
 
 // leavesBehind names the external object that such a change leaves behind.
-func (f *facts) leavesBehind() string {
-	return fmt.Sprintf("it would orphan %s, which needs External Create and Delete", f.stoodFor())
+func leavesBehind(o objects, outside outside) string {
+	return fmt.Sprintf("it would orphan %s, which needs External Create and Delete", stoodFor(o, outside))
 }
 
 // stoodFor names the external object that the managed resource has stood for.
-func (f *facts) stoodFor() string {
-	return identity.Describe(f.Old, identity.Of(f.Old, f.Settings.Identity))
+func stoodFor(o objects, outside outside) string {
+	return identity.Describe(o.Old, identity.Of(o.Old, outside.identity))
 }

@@ -5,7 +5,6 @@ package decision
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -34,40 +33,33 @@ type InShadow struct {
 	Condition string
 }
 
-// shadowed are the changes of which something else would be found if what is in Shadow
+// shadow returns the changes of which something else would be found if what is in Shadow
 // mode were enforced.
-func (j *judge) shadowed(findings []Finding) []Shadowed {
+func shadow(in *inputs, findings []Finding) []Shadowed {
 	var parent schema.GroupKind
-	if j.Parent != nil {
-		parent = j.Parent.GroupVersionKind().GroupKind()
+	if in.o.Parent != nil {
+		parent = in.o.Parent.GroupVersionKind().GroupKind()
 	}
 
-	set := j.Policies.Shadow(j.groupKind(), parent)
+	set := in.auth.Policies.Shadow(in.o.groupKind(), parent)
 	if set == nil {
 		return nil
 	}
 
-	f := *j.facts
-	f.Policies, f.problems, f.costs = set, &problems{}, &costs{}
-	// What fails here has not failed for what is enforced.
-	f.permitted = &permissions{
-		answers: maps.Clone(j.permissions.answers), failed: j.permissions.failed,
-		questions: questions{answers: maps.Clone(j.permissions.questions.answers)},
-	}
-	f.bindingCosts = newBindingCosts()
+	enforced := *in
+	enforced.auth = in.auth.inShadow(set)
+	enforced.problems = enforced.auth.problems
 
 	var out []Shadowed
 
-	enforced := newJudge(&f).judgeAll()
-
-	for _, would := range enforced.findings {
+	for _, would := range judge(&enforced).findings {
 		is := Finding{Verdict: Ungoverned}
 		if i := slices.IndexFunc(findings, func(f Finding) bool { return change.Compare(f.Change, would.Change) == 0 }); i >= 0 {
 			is = findings[i]
 		}
 
 		if is.Verdict != would.Verdict {
-			out = append(out, Shadowed{would, enforced.difference(is, would)})
+			out = append(out, Shadowed{would, difference(enforced.auth, is, would)})
 		}
 	}
 
@@ -76,17 +68,17 @@ func (j *judge) shadowed(findings []Finding) []Shadowed {
 
 // difference is what in Shadow mode has a change be found otherwise by this judge, which
 // enforces it, than it is.
-func (j *judge) difference(is, would Finding) InShadow {
+func difference(auth *authority, is, would Finding) InShadow {
 	switch {
 	case would.Verdict == Allowed:
 		return InShadow{Policy: would.Policy}
 	case is.Verdict == Ungoverned:
-		return InShadow{Policy: j.whole(would.Lacks)}
+		return InShadow{Policy: whole(auth.Policies, would.Lacks)}
 	}
 
 	// A condition that does not hold: of the policy that allows it, or of one that forbids it.
 	for _, name := range append([]string{is.Policy}, policiesOf(is.Lacks)...) {
-		if condition := j.shadowCondition(j.Policies.ByName(name)); condition != "" {
+		if condition := shadowCondition(auth, auth.Policies.ByName(name)); condition != "" {
 			return InShadow{name, condition}
 		}
 	}
@@ -95,16 +87,16 @@ func (j *judge) difference(is, would Finding) InShadow {
 		return InShadow{Policy: is.Policy}
 	}
 
-	return InShadow{Policy: j.whole(would.Lacks)}
+	return InShadow{Policy: whole(auth.Policies, would.Lacks)}
 }
 
 // whole is the first policy that lacks are of and that is in Shadow mode as a whole, or else
 // the first one; empty where they are of none.
-func (j *judge) whole(lacks []Lack) string {
+func whole(policies *policy.Set, lacks []Lack) string {
 	names := policiesOf(lacks)
 
 	i := slices.IndexFunc(names, func(name string) bool {
-		p := j.Policies.ByName(name)
+		p := policies.ByName(name)
 
 		return p != nil && p.InShadow()
 	})
@@ -130,21 +122,21 @@ func policiesOf(lacks []Lack) []string {
 // shadowCondition is the condition in Shadow mode of a policy that does not hold, with its
 // own parameters or those of a binding that names the user; empty for none, and for no
 // policy.
-func (j *judge) shadowCondition(p *policy.Policy) string {
+func shadowCondition(auth *authority, p *policy.Policy) string {
 	if p == nil {
 		return ""
 	}
 
-	if v := j.evaluate(p); !v.Met {
+	if v := auth.evaluate(p); !v.Met {
 		return p.ShadowCondition(v.Condition)
 	}
 
-	for _, b := range j.bindings(p) {
-		if !j.boundBy(b) {
+	for _, b := range auth.bindings(p) {
+		if !auth.boundBy(b) {
 			continue
 		}
 
-		if name := p.ShadowCondition(j.evaluateBinding(p, b).Condition); name != "" {
+		if name := p.ShadowCondition(auth.evaluateBinding(p, b).Condition); name != "" {
 			return name
 		}
 	}

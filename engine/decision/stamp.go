@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,11 +20,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// A stamper writes into the object that is left why it is as it is and what may
-// follow.
-type stamper struct {
-	*judged
-
+// stamped is what is stored, with why it is as it is and what may follow.
+type stamped struct {
 	// object to be stored: the new one, or the old one with what its deletion gives;
 	// nil on delete where that is nothing.
 	object *unstructured.Unstructured
@@ -33,6 +31,9 @@ type stamper struct {
 	refusal error
 	// opens is true where the gate opens with the request.
 	opens bool
+	// kept are fields that were put back, and overruled those of which the writer's
+	// value is not what is stored.
+	kept, overruled []string
 }
 
 // A stamp is what is written for allowed changes: what may follow, and why.
@@ -46,44 +47,49 @@ func (a stamp) and(b stamp) stamp {
 	return stamp{allowances: allowance.Merge(a.allowances, b.allowances), entries: append(a.entries, b.entries...)}
 }
 
-// stamp stamps the object that is left of a request.
-func (g *judged) stamp() *stamper {
-	s := &stamper{judged: g, object: g.New}
+// stampObject stamps the object that is left of a request.
+func stampObject(in *inputs, j *judged) *stamped {
+	s := &stamped{object: in.o.New, kept: in.proposal.kept, overruled: in.proposal.overruled}
 
-	if g.Operation == OperationDelete {
-		s.object = s.grantDeletion()
+	if in.o.Operation == OperationDelete {
+		s.object = grantDeletion(in, j, s)
 	} else {
-		s.stampObject()
+		stampNew(in, j, s)
 	}
 
-	s.attestLead()
+	attestLead(in.o, in.auth.Policies, j.findings, s)
 
 	return s
 }
 
-// stampObject stamps the new object.
-func (s *stamper) stampObject() {
-	s.keepAsStored()
+// stampNew stamps the new object.
+func stampNew(in *inputs, j *judged, s *stamped) {
+	keepAsStored(in.o, in.outside, j.findings, s)
 
-	changes := s.stampOfChanges()
-	if s.Operation == OperationCreate {
-		changes.entries = s.creation(changes.entries)
+	// 1. Why, and what may follow.
+	changes := stampOfChanges(in, j, s)
+	if in.o.Operation == OperationCreate {
+		changes.entries = creation(in.o, in.by, in.now, j.findings[0], s.object, changes.entries)
 	}
 
-	deletion, announced := s.stampOfAnnounced()
+	deletion, announced := stampOfAnnounced(in)
 	all := changes.and(deletion)
 
-	s.writeAllowances(all.allowances, !announced)
-	s.writeTrace(all.entries)
-	s.writeRecord(len(all.entries) > 0)
-	s.writeHeld()
-	s.recordBuilding()
-	s.startGate()
-	s.recordGate()
-	s.openGate()
-	s.keepOwners()
+	writeAllowances(in, j, s, all.allowances, !announced)
+	writeTrace(in.problems, s.object, all.entries)
 
-	if name, ok := usedUpgrade(s.findings); ok {
+	// 2. What was used of what the parent allows, and what is held.
+	writeRecord(in, j, s, len(all.entries) > 0)
+	writeHeld(in, j, s.object)
+	recordBuilding(in.o, in.now, s.object)
+
+	// 3. The gate.
+	startGate(in, j, s)
+	recordGate(in.o, in.by, in.outside, in.now, j.findings, s)
+	openGate(in.o, in.by, in.outside, in.now, s)
+	keepOwners(in.o, in.by, j.changes, s)
+
+	if name, ok := usedUpgrade(j.findings); ok {
 		annotate(s.object, v1alpha1.AnnotationLastUpgrade, name)
 	}
 }
@@ -91,15 +97,15 @@ func (s *stamper) stampObject() {
 // keepAsStored leaves what a gate stands before as it is stored where what is asked for differs in nothing but nulls, and maps and lists
 // without anything in them. Providers take these away, Crossplane asks for them again, nobody notes that, and what nobody noted is not
 // stored.
-func (s *stamper) keepAsStored() {
-	if !s.gated {
+func keepAsStored(o objects, outside outside, findings []Finding, s *stamped) {
+	if !outside.gated {
 		return
 	}
 
-	was, is := resource.Map(s.Old.Object, "spec"), resource.Map(s.object.Object, "spec")
+	was, is := resource.Map(o.Old.Object, "spec"), resource.Map(s.object.Object, "spec")
 
 	for _, field := range []string{"forProvider", "initProvider"} {
-		noted := slices.ContainsFunc(s.findings, func(f Finding) bool {
+		noted := slices.ContainsFunc(findings, func(f Finding) bool {
 			return f.Verdict != Unallowed && under(f.Change, "spec", field)
 		})
 
@@ -153,11 +159,11 @@ func filled(v any) any {
 }
 
 // stampOfChanges is what the allowed changes give.
-func (s *stamper) stampOfChanges() stamp {
-	generation := s.predictGeneration()
-	out := stamp{entries: make([]v1alpha1.TraceEntry, 0, len(s.findings))}
+func stampOfChanges(in *inputs, j *judged, s *stamped) stamp {
+	generation := predictGeneration(in.o, j.changes, j.back)
+	out := stamp{entries: make([]v1alpha1.TraceEntry, 0, len(j.findings))}
 
-	for _, f := range s.findings {
+	for _, f := range j.findings {
 		if f.Verdict != Allowed {
 			continue
 		}
@@ -170,31 +176,31 @@ func (s *stamper) stampOfChanges() stamp {
 			}
 		}
 
-		out = out.and(s.stampOf(s.object, f, generation))
+		out = out.and(stampOf(in, s, s.object, f, generation))
 	}
 
 	return out
 }
 
 // stampOf is what one allowed change of an object gives.
-func (s *stamper) stampOf(u *unstructured.Unstructured, f Finding, generation int64) stamp {
+func stampOf(in *inputs, s *stamped, u *unstructured.Unstructured, f Finding, generation int64) stamp {
 	place := ""
 	if f.Rule != RuleLeftBehind {
-		place = s.place(f.Change)
+		place = in.places.place(f.Change)
 	}
 
 	if f.Rule == RuleRepair {
-		return stamp{entries: []v1alpha1.TraceEntry{s.repairOf(u, f, place, generation)}}
+		return stamp{entries: []v1alpha1.TraceEntry{repairOf(in.by, in.now, u, f, place, generation)}}
 	}
 
-	hop, allowances := s.inject(u, f, place, generation)
+	hop, allowances := inject(in.o, in.auth, in.earlier, in.now, u, f, place, generation)
 
 	s.attest(f.cause.trace...)
 	s.attest(hop)
 
 	by := ""
-	if f.Rule == RuleUpgrade && !s.byCrossplane() {
-		by = s.User.Name
+	if f.Rule == RuleUpgrade && !in.by.isCrossplane() {
+		by = in.by.User.Name
 	}
 
 	return stamp{
@@ -208,14 +214,17 @@ func (s *stamper) stampOf(u *unstructured.Unstructured, f Finding, generation in
 
 // inject returns the hop of an object for a change of it, with everything
 // captured, and the allowances that every matching policy adds because of it.
-func (s *stamper) inject(u *unstructured.Unstructured, f Finding, place string, generation int64) (v1alpha1.Hop, []v1alpha1.Allowance) {
-	j := s.judge
+func inject(
+	o objects, auth *authority, earlier earlier, now time.Time, u *unstructured.Unstructured, f Finding, place string,
+	generation int64,
+) (v1alpha1.Hop, []v1alpha1.Allowance) {
+	evaluate := auth.evaluateFor
 	if f.repeated {
-		j = j.ofRepeated()
+		evaluate = auth.madeAgain(earlier.before).evaluateFor
 	}
 
 	hop := v1alpha1.Hop{
-		Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Request: s.request(generation), Field: f.Change.Field,
+		Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Request: requestNumber(o, earlier, generation), Field: f.Change.Field,
 	}
 
 	if f.cause.exception != "" {
@@ -226,10 +235,10 @@ func (s *stamper) inject(u *unstructured.Unstructured, f Finding, place string, 
 
 	var out []v1alpha1.Allowance
 
-	until := s.until(hop)
+	until := until(o, now, hop)
 
-	for _, p := range s.Policies.For(s.groupKind()) {
-		if !p.Covers(f.Change) || !s.mayInject(p, f) || !j.evaluateFor(p, f).Met {
+	for _, p := range auth.Policies.For(o.groupKind()) {
+		if !p.Covers(f.Change) || !auth.mayInject(p, f) || !evaluate(p, f).Met {
 			continue
 		}
 
@@ -257,12 +266,12 @@ const attestException = "exception"
 // mayInject reports whether a policy adds its allowances for an allowed change: a
 // policy that lists who may start a chain adds them only for those, unless the
 // change was itself caused from above. One that asks for approvals adds none for them.
-func (s *subjects) mayInject(p *policy.Policy, f Finding) bool {
+func (auth *authority) mayInject(p *policy.Policy, f Finding) bool {
 	if f.cause.propagated || !policy.HasInitiators(p.Spec()) {
 		return true
 	}
 
-	return (p.RequiredApprovals() == 0 || f.Rule == RuleUpgrade) && s.mayInitiate(p)
+	return (p.RequiredApprovals() == 0 || f.Rule == RuleUpgrade) && auth.mayInitiate(p)
 }
 
 // expand adds one allowance per mutation of a child, or one for all verbs of an
@@ -332,25 +341,26 @@ func external(u *unstructured.Unstructured, f Finding, place string, hop v1alpha
 // captured from it. A root's is the user who made it, where no policy says who
 // may, and where a policy does not allow it to them. Another one that is not
 // allowed has none.
-func (s *stamper) creation(entries []v1alpha1.TraceEntry) []v1alpha1.TraceEntry {
-	made := s.findings[0]
-	if made.Verdict == Unallowed && !s.root() {
+func creation(
+	o objects, by writer, now time.Time, made Finding, object *unstructured.Unstructured, entries []v1alpha1.TraceEntry,
+) []v1alpha1.TraceEntry {
+	if made.Verdict == Unallowed && !o.Root {
 		return nil
 	}
 
 	entry := v1alpha1.TraceEntry{Field: v1alpha1.MutationCreate, Generation: 1, Initiator: made.cause.initiator}
 	if made.Verdict != Allowed {
-		entry.Initiator = s.User.Name
+		entry.Initiator = by.User.Name
 	}
 
-	hop := v1alpha1.Hop{Kind: s.object.GetKind(), Name: resource.Name(s.object), Generation: 1, Field: v1alpha1.MutationCreate}
+	hop := v1alpha1.Hop{Kind: object.GetKind(), Name: resource.Name(object), Generation: 1, Field: v1alpha1.MutationCreate}
 	for _, e := range entries {
 		hop.Attestations = policy.MergeAttestations(hop.Attestations, e.Trace[len(e.Trace)-1].Attestations)
 	}
 
 	entry.Trace = allowance.ExtendTrace(made.cause.trace, hop)
 	if made.Rule == RuleRepair {
-		entry.Repaired = &metav1.Time{Time: s.Now}
+		entry.Repaired = &metav1.Time{Time: now}
 	}
 
 	return []v1alpha1.TraceEntry{entry}
@@ -358,16 +368,16 @@ func (s *stamper) creation(entries []v1alpha1.TraceEntry) []v1alpha1.TraceEntry 
 
 // writeAllowances adds granted allowances to those the object carries, and
 // takes away those that have served, and those of a deletion that is withdrawn.
-func (s *stamper) writeAllowances(granted []v1alpha1.Allowance, withdraw bool) {
+func writeAllowances(in *inputs, j *judged, s *stamped, granted []v1alpha1.Allowance, withdraw bool) {
 	have, err := allowance.Parse(s.object)
 	if err != nil {
-		s.problem(inObject(s.object, err))
+		in.problems.add(inObject(s.object, err))
 	}
 
 	pruned := have
-	if s.Old != nil && len(have) > 0 {
-		pruned = s.revoke(allowance.Unserved(s.Old, have))
-		if withdraw && s.composing {
+	if in.o.Old != nil && len(have) > 0 {
+		pruned = revoke(in.places, j, allowance.Unserved(in.o.Old, have))
+		if withdraw && in.how.composing {
 			pruned = slices.DeleteFunc(pruned, ofAnnounced)
 		}
 	}
@@ -391,82 +401,82 @@ func (s *stamper) writeAllowances(granted []v1alpha1.Allowance, withdraw bool) {
 // revoke takes away allowances that an allowed change of a field gave, once an
 // unallowed change of the same field is stored over it: what the controllers
 // would carry on is no longer what was allowed.
-func (s *stamper) revoke(have []v1alpha1.Allowance) []v1alpha1.Allowance {
-	if s.action == v1alpha1.ActionHold {
+func revoke(places *places, j *judged, have []v1alpha1.Allowance) []v1alpha1.Allowance {
+	if j.action == v1alpha1.ActionHold {
 		return have // Nothing unallowed is stored.
 	}
 
 	return slices.DeleteFunc(have, func(a v1alpha1.Allowance) bool {
-		return !allowance.OfApproval(a) && slices.ContainsFunc(s.findings, func(f Finding) bool {
-			return f.Verdict == Unallowed && s.givenFor(a, f.Change)
+		return !allowance.OfApproval(a) && slices.ContainsFunc(j.findings, func(f Finding) bool {
+			return f.Verdict == Unallowed && givenFor(places, a, f.Change)
 		})
 	})
 }
 
 // givenFor reports whether an allowance was given for a change of the same field, or of one that it is in.
-func (s *stamper) givenFor(a v1alpha1.Allowance, c change.Change) bool {
-	place := cmp.Or(s.place(c), c.Field)
+func givenFor(places *places, a v1alpha1.Allowance, c change.Change) bool {
+	place := cmp.Or(places.place(c), c.Field)
 
 	return slices.ContainsFunc(allowance.PlacesOf(a), func(field string) bool { return allowance.Within(place, field) })
 }
 
-func (s *stamper) writeTrace(entries []v1alpha1.TraceEntry) {
+func writeTrace(problems *problems, object *unstructured.Unstructured, entries []v1alpha1.TraceEntry) {
 	if len(entries) == 0 {
 		return
 	}
 
-	have, err := allowance.ParseTrace(s.object)
+	have, err := allowance.ParseTrace(object)
 	if err != nil {
-		s.problem(inObject(s.object, err))
+		problems.add(inObject(object, err))
 	}
 
-	annotate(s.object, v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries)))
+	annotate(object, v1alpha1.AnnotationTrace, allowance.FormatList(allowance.AddTrace(have, entries)))
 }
 
 // writeRecord records the number of an allowed change that makes no generation, the allowances that are used up by it, and
 // the window that allowed it.
-func (s *stamper) writeRecord(allowed bool) {
+func writeRecord(in *inputs, j *judged, s *stamped, allowed bool) {
 	have, err := allowance.ParseRecord(s.object)
 	if err != nil {
-		s.problem(inObject(s.object, err))
+		in.problems.add(inObject(s.object, err))
 
 		return // It stands for whatever it was.
 	}
 
 	rec := have
 
-	if n := s.request(s.predictGeneration()); allowed && n > 0 {
-		rec.Request = allowance.ID(s.predictGeneration(), n)
+	if n := requestNumber(in.o, in.earlier, predictGeneration(in.o, j.changes, j.back)); allowed && n > 0 {
+		rec.Request = allowance.ID(predictGeneration(in.o, j.changes, j.back), n)
 	}
 
 	var uses []v1alpha1.Use
 
-	for _, f := range s.findings {
+	for _, f := range j.findings {
 		if f.Verdict == Allowed && f.cause.by != nil {
 			uses = append(uses, allowance.UseOf(*f.cause.by))
 		}
 
 		if f.Rule == RuleInitializing && f.Change.Field == v1alpha1.MutationCreate {
-			uses = append(uses, s.usesOfCreation()...)
+			uses = append(uses, usesOfCreation(in.above)...)
 		}
 
 		if f.Verdict == Allowed && f.Rule == RuleUpgrade {
-			rec = allowance.AddWindow(rec, s.uidOf(f.Policy))
+			rec = allowance.AddWindow(rec, in.windows.uidOf(f.Policy))
 		}
 	}
 
 	if len(uses) > 0 {
-		usable := s.usable()
+		usable := usable(in.o, in.how, in.above)
 		uses = slices.DeleteFunc(uses, func(use v1alpha1.Use) bool {
 			return !slices.ContainsFunc(usable, func(a v1alpha1.Allowance) bool { return allowance.UseOf(a) == use })
 		})
 	}
 
 	if len(uses) > 0 || allowed && len(rec.Used) > 0 { // Nothing is written only to forget some.
-		rec = allowance.AddUses(rec, uses, s.allowances, s.ParentSettles)
+		rec = allowance.AddUses(rec, uses, in.above.allowances, in.how.settles)
 	}
 
-	s.writeWithheld(&rec)
+	writeWithheld(in, j, s.object, &rec)
 
 	if text := allowance.FormatRecord(rec); text != allowance.FormatRecord(have) {
 		annotate(s.object, v1alpha1.AnnotationRecord, text)
@@ -474,10 +484,10 @@ func (s *stamper) writeRecord(allowed bool) {
 }
 
 // usesOfCreation are the uses of what the creation of the parent allows: the object is made as that has it.
-func (g *grants) usesOfCreation() []v1alpha1.Use {
+func usesOfCreation(above *above) []v1alpha1.Use {
 	var out []v1alpha1.Use
 
-	for _, a := range g.allowances {
+	for _, a := range above.allowances {
 		if a.ID == allowance.ID(1, 0) {
 			out = append(out, allowance.UseOf(a))
 		}

@@ -13,8 +13,8 @@ import (
 // applies the conditions that it read before it ran the pipeline, and says how they are at the end. While its cache is late it
 // would say them once more as they were, again and again: each of the two writes has it run the pipeline anew.
 func Status(req Request) *unstructured.Unstructured {
-	c := caller{req}
-	if req.Old == nil || req.New == nil || !c.byCrossplane() || req.FieldManager != resource.CompositeManager {
+	if req.Old == nil || req.New == nil || !writerOf(req.User, req.FieldManager, req.Settings).isCrossplane() ||
+		req.FieldManager != resource.CompositeManager {
 		return nil
 	}
 

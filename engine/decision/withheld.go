@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -24,75 +25,75 @@ import (
 // Claim is, besides, as long as the Claim's own record of edits has it.
 
 // readWithheld reads at which places changes of the object are held.
-func (f *facts) readWithheld() {
-	if f.Operation == OperationCreate && f.Parent != nil {
-		f.withheld = f.Withheld.Besides(f.Listed).NotAfter(f.lastOfParent())
+func readWithheld(req *Request, o objects, above *above, problems *problems) {
+	if o.Operation == OperationCreate && o.Parent != nil {
+		above.withheld = req.Withheld.Besides(req.Listed).NotAfter(o.lastOfParent())
 	}
 
-	if f.Old == nil || f.Parent == nil {
+	if o.Old == nil || o.Parent == nil {
 		return
 	}
 
-	rec, unparsed := allowance.ParseRecord(f.Old) // Reported when it is written.
+	rec, unparsed := allowance.ParseRecord(o.Old) // Reported when it is written.
 	first, unread := allowance.ReadWithheld(rec.Withheld)
-	second, other := wish.Withheld(f.Old)
+	second, other := wish.Withheld(o.Old)
 
 	if err := cmp.Or(unread, other); err != nil {
-		f.problem(inObject(f.Old, err))
+		problems.add(inObject(o.Old, err))
 	}
 
-	f.unreadable = cmp.Or(unparsed, unread, other) != nil
+	above.unreadable = cmp.Or(unparsed, unread, other) != nil
 
-	if f.withheld = first.And(second).Besides(f.Listed); len(f.withheld) > 0 {
-		f.withheld = f.withheld.NotAfter(f.lastOfParent())
+	if above.withheld = first.And(second).Besides(req.Listed); len(above.withheld) > 0 {
+		above.withheld = above.withheld.NotAfter(o.lastOfParent())
 	}
 }
 
 // heldSince returns since when a change is held that is asked for now; false where it is not, or was not before.
-func (f *facts) heldSince(c change.Change) (allowance.Since, bool) {
-	if f.Parent == nil {
+func heldSince(o objects, above *above, places *places, c change.Change) (allowance.Since, bool) {
+	if o.Parent == nil {
 		return allowance.Since{}, false
 	}
 
-	if e, ok := f.storedIn(c); ok {
+	if e, ok := storedIn(o, above, places, c); ok {
 		return allowance.Since{At: e.At, Of: placeOfEdit(e), Stored: true}, true
 	}
 
-	if f.unreadable {
+	if above.unreadable {
 		return always(), true
 	}
 
-	if len(f.withheld) == 0 {
+	if len(above.withheld) == 0 {
 		return allowance.Since{}, false
 	}
 
-	since, held := f.withheld.At(f.placeOf(c))
-	if held && resource.IsClaim(f.Parent) && !since.Repair() { // It is copied from there.
-		since = allowance.NewSince(since.At, []string{cmp.Or(f.place(c), c.Field)})
+	since, held := above.withheld.At(places.heldPlace(o, c))
+	if held && resource.IsClaim(o.Parent) && !since.Repair() { // It is copied from there.
+		since = allowance.NewSince(since.At, []string{cmp.Or(places.place(c), c.Field)})
 	}
 
 	return since, held
 }
 
 // lastOfParent is the ID of the last change of the parent.
-func (f *facts) lastOfParent() string {
-	generation := max(resource.Generation(f.Parent), 1)
+func (o objects) lastOfParent() string {
+	generation := max(resource.Generation(o.Parent), 1)
 
-	return allowance.ID(generation, allowance.LastRequest(f.Parent, generation))
+	return allowance.ID(generation, allowance.LastRequest(o.Parent, generation))
 }
 
 // always is since before any change of a parent.
 func always() allowance.Since { return allowance.NewSince(allowance.ID(0, 0), nil) }
 
 // storedIn returns the edit that a Claim has a value by that it may not have. As long as it has that, no other edit serves it.
-func (f *facts) storedIn(c change.Change) (v1alpha1.HeldChange, bool) {
-	if !resource.IsClaim(f.Parent) {
+func storedIn(o objects, above *above, places *places, c change.Change) (v1alpha1.HeldChange, bool) {
+	if !resource.IsClaim(o.Parent) {
 		return v1alpha1.HeldChange{}, false
 	}
 
 	for _, listed := range []bool{true, false} {
-		for _, e := range f.edited {
-			if listed && f.relatedToEdit(c, e) || !listed && e.Field == unlisted {
+		for _, e := range above.edited {
+			if listed && places.relatedToEdit(c, e) || !listed && e.Field == unlisted {
 				return e, true
 			}
 		}
@@ -102,17 +103,17 @@ func (f *facts) storedIn(c change.Change) (v1alpha1.HeldChange, bool) {
 }
 
 // placeOf is where a change is. In a list whose elements have no keys that is the list.
-func (f *facts) placeOf(c change.Change) allowance.Place {
+func (places *places) heldPlace(o objects, c change.Change) allowance.Place {
 	switch {
 	case c.Field == v1alpha1.MutationCreate:
-		return PlaceOfCreation(f.composedName())
-	case len(c.Path) == 0 || f.Old == nil || f.New == nil:
+		return PlaceOfCreation(o.composedName())
+	case len(c.Path) == 0 || o.Old == nil || o.New == nil:
 		return allowance.Place{c.Field}
 	}
 
 	out := make(allowance.Place, 0, len(c.Path))
 
-	for _, e := range f.locate().Elements(c) {
+	for _, e := range places.locate().Elements(c) {
 		if _, unkeyed := e.(change.Unkeyed); unkeyed {
 			break
 		}
@@ -140,9 +141,9 @@ func PlaceOfCreation(name string) allowance.Place {
 }
 
 // storedFields are the fields of the parent that somebody has changed who may not, as [allowance.PlaceOf] has them.
-func (g *grants) storedFields() []string {
-	out := make([]string, 0, len(g.edited))
-	for _, e := range g.edited {
+func storedFields(above *above) []string {
+	out := make([]string, 0, len(above.edited))
+	for _, e := range above.edited {
 		out = append(out, placeOfEdit(e))
 	}
 
@@ -157,103 +158,102 @@ func placeOfEdit(e v1alpha1.HeldChange) string {
 }
 
 // withhold notes on each finding that is held since when it is, and what is withheld now.
-func (g *judged) withhold() *judged {
-	if g.action != v1alpha1.ActionHold || g.Parent == nil {
-		return g
+func withhold(in *inputs, j *judged) {
+	if j.action != v1alpha1.ActionHold || in.o.Parent == nil {
+		return
 	}
 
 	var holds []allowance.Hold
 
-	for _, f := range g.findings {
+	for _, f := range j.findings {
 		if f.Verdict == Unallowed {
-			holds = append(holds, allowance.Hold{Place: g.placeOf(f.Change), Repair: g.storedByHand(f.Change)})
+			holds = append(holds, allowance.Hold{Place: in.places.heldPlace(in.o, f.Change), Repair: storedByHand(in.o, in.places, in.desired,
+				f.Change)})
 		}
 	}
 
 	if len(holds) == 0 {
-		return g
+		return
 	}
 
-	g.next = g.withheld.Next(holds, g.sinceNow(), g.UnknownCause)
-	stored := g.storedFields()
+	j.next = in.above.withheld.Next(holds, sinceNow(in.o, in.how, in.above), in.above.unknownCause)
+	stored := storedFields(in.above)
 
-	for i, f := range g.findings {
+	for i, f := range j.findings {
 		if f.Verdict != Unallowed {
 			continue
 		}
 
-		since, known := g.heldSince(f.Change)
-		if next, _ := g.next.At(g.placeOf(f.Change)); !known || next.Repair() {
+		since, known := heldSince(in.o, in.above, in.places, f.Change)
+		if next, _ := j.next.At(in.places.heldPlace(in.o, f.Change)); !known || next.Repair() {
 			since = next
 		}
 
-		g.findings[i].since, g.findings[i].stored = since, stored
+		j.findings[i].since, j.findings[i].stored = since, stored
 
-		for n := range g.held {
-			if g.held[n].Field == f.Change.Field {
-				g.held[n].At = since.At
+		for n := range j.held {
+			if j.held[n].Field == f.Change.Field {
+				j.held[n].At = since.At
 			}
 		}
 	}
-
-	return g
 }
 
 // storedByHand reports whether somebody has changed by hand what the change would revert: nobody asks for anything new then.
-func (f *facts) storedByHand(c change.Change) bool {
+func storedByHand(o objects, places *places, desired desired, c change.Change) bool {
 	switch {
-	case f.Operation != OperationUpdate:
+	case o.Operation != OperationUpdate:
 		return false
-	case f.Repairs != nil && f.Repairs(f.New.Object, c):
+	case desired.repairs != nil && desired.repairs(o.New.Object, c):
 		return true
 	}
 
-	edits, _ := allowance.ParseStored(f.Old) // What does not parse is reported when it is written.
+	edits, _ := allowance.ParseStored(o.Old) // What does not parse is reported when it is written.
 
-	return slices.ContainsFunc(edits, func(e v1alpha1.HeldChange) bool { return f.relatedToEdit(c, e) })
+	return slices.ContainsFunc(edits, func(e v1alpha1.HeldChange) bool { return places.relatedToEdit(c, e) })
 }
 
 // sinceNow is since the last change of the parent, of what of it has not settled.
-func (g *judged) sinceNow() allowance.Since {
-	if g.unreadable {
+func sinceNow(o objects, how manner, above *above) allowance.Since {
+	if above.unreadable {
 		return always()
 	}
 
-	if len(g.unseen()) > 0 {
-		out := allowance.NewSince(g.lastOfParent(), g.storedFields())
+	if len(unseen(o, above)) > 0 {
+		out := allowance.NewSince(o.lastOfParent(), storedFields(above))
 		out.Edited = true
 
 		return out
 	}
 
-	if g.revised() {
-		return allowance.Since{At: g.lastOfParent(), Edited: true}
+	if revised(o, how) {
+		return allowance.Since{At: o.lastOfParent(), Edited: true}
 	}
 
-	of := append(g.storedFields(), unsettled(g.Parent)...)
-	if g.Edited != nil {
-		of = append(of, g.Edited()...)
+	of := append(storedFields(above), unsettled(o.Parent)...)
+	if above.changed != nil {
+		of = append(of, above.changed()...)
 	}
 
-	return allowance.NewSince(g.lastOfParent(), of)
+	return allowance.NewSince(o.lastOfParent(), of)
 }
 
 // unseen are the edits that somebody has stored in the parent who may not, and that its controller may not have looked at before: it
 // may be these that what it asks for now follows from.
-func (g *grants) unseen() []v1alpha1.HeldChange {
-	if len(g.edited) == 0 || resource.IsClaim(g.Parent) {
+func unseen(o objects, above *above) []v1alpha1.HeldChange {
+	if len(above.edited) == 0 || resource.IsClaim(o.Parent) {
 		return nil
 	}
 
-	return slices.DeleteFunc(slices.Clone(g.edited), func(e v1alpha1.HeldChange) bool {
-		return e.At != "" && g.lookedAt(e.At)
+	return slices.DeleteFunc(slices.Clone(above.edited), func(e v1alpha1.HeldChange) bool {
+		return e.At != "" && lookedAt(o, e.At)
 	})
 }
 
 // lookedAt reports whether the parent's controller has looked at it since one of its changes.
-func (g *grants) lookedAt(id string) bool {
-	seen := allowance.ID(resource.ObservedGeneration(g.Parent), math.MaxInt64)
-	if p, reports := resource.ProgressOf(g.Parent); reports {
+func lookedAt(o objects, id string) bool {
+	seen := allowance.ID(resource.ObservedGeneration(o.Parent), math.MaxInt64)
+	if p, reports := resource.ProgressOf(o.Parent); reports {
 		seen = allowance.ID(p.Generation, p.Request)
 	}
 
@@ -262,13 +262,16 @@ func (g *grants) lookedAt(id string) bool {
 
 // perhapsEdited reports whether a change that was not held before may follow from what somebody has stored in the parent who may not:
 // as far as the policy that gave an allowance knows, or as it did not come up when the controller looked at what gave the allowance.
-func (j *judge) perhapsEdited(a v1alpha1.Allowance, c change.Change) bool {
-	unseen := j.unseen()
-	if len(unseen) == 0 || allowance.OfApproval(a) || allowance.ByDeletion(a) || j.storedByHand(c) {
+func perhapsEdited(
+	o objects, how manner, policies *policy.Set, above *above, places *places, desired desired, a v1alpha1.Allowance,
+	c change.Change,
+) bool {
+	unseen := unseen(o, above)
+	if len(unseen) == 0 || allowance.OfApproval(a) || allowance.ByDeletion(a) || storedByHand(o, places, desired, c) {
 		return false
 	}
 
-	p, before := j.Policies.ByName(a.Policy), j.ParentSettles && j.lookedAt(a.ID)
+	p, before := policies.ByName(a.Policy), how.settles && lookedAt(o, a.ID)
 
 	return slices.ContainsFunc(unseen, func(e v1alpha1.HeldChange) bool {
 		if e.At != "" && allowance.Repeats(a, e.At, placeOfEdit(e)) { // A replay has it though another policy allows that edit.
@@ -277,18 +280,18 @@ func (j *judge) perhapsEdited(a v1alpha1.Allowance, c change.Change) bool {
 
 		_, err := fieldpath.Parse(e.Field)
 
-		return before || p == nil || err != nil || p.About(j.Parent.GroupVersionKind().GroupKind(), e.Field)
+		return before || p == nil || err != nil || p.About(o.Parent.GroupVersionKind().GroupKind(), e.Field)
 	})
 }
 
 // perhapsRevised reports whether a change that was not held before may follow from an update of the parent's Composition: it did not come
 // up when that looked at what gave the allowance, and does now.
-func (j *judge) perhapsRevised(a v1alpha1.Allowance, c change.Change) bool {
-	return !allowance.OfApproval(a) && !allowance.ByDeletion(a) && j.lookedAt(a.ID) && j.revised() && !j.storedByHand(c)
+func perhapsRevised(o objects, how manner, places *places, desired desired, a v1alpha1.Allowance, c change.Change) bool {
+	return !allowance.OfApproval(a) && !allowance.ByDeletion(a) && lookedAt(o, a.ID) && revised(o, how) && !storedByHand(o, places, desired, c)
 }
 
 // revised reports whether the parent is an XR, of which the function reports, and composed by another revision than when it did last.
-func (g *grants) revised() bool { return g.ParentSettles && resource.Revised(g.Parent) }
+func revised(o objects, how manner) bool { return how.settles && resource.Revised(o.Parent) }
 
 // unsettled are the fields of an object whose change was allowed, and has not settled, as [allowance.PlaceOf] has them.
 func unsettled(u *unstructured.Unstructured) []string {
@@ -328,18 +331,18 @@ func (f Finding) HeldAt() string { return f.since.At }
 // writeWithheld records what is withheld. A user asks once, and nothing is held of that any more. Of what else writes, only the
 // writer that asked for what is held shows that it does so no more: by a write without it, after another change of the parent. Within
 // one change, that may be our answer to it, about which the API server has asked once more.
-func (s *stamper) writeWithheld(rec *v1alpha1.ObjectRecord) {
-	if s.unreadable || s.Operation != OperationUpdate || s.Parent == nil {
+func writeWithheld(in *inputs, j *judged, object *unstructured.Unstructured, rec *v1alpha1.ObjectRecord) {
+	if in.above.unreadable || in.o.Operation != OperationUpdate || in.o.Parent == nil {
 		return
 	}
 
 	next, _ := allowance.ReadWithheld(rec.Withheld) // It is readable.
 	if len(next) > 0 {
-		next = next.Without(s.storedPlaces())
+		next = next.Without(storedPlaces(in.o, in.places, object))
 	}
 
-	if s.action == v1alpha1.ActionHold && s.Action == "" && s.asksForParent() {
-		next = s.asksNow(rec, next)
+	if j.action == v1alpha1.ActionHold && in.how.Action == "" && asksForParent(in.o, in.by) {
+		next = asksNow(in.o, in.by, j, rec, next)
 	}
 
 	if len(next) == 0 {
@@ -350,11 +353,11 @@ func (s *stamper) writeWithheld(rec *v1alpha1.ObjectRecord) {
 }
 
 // asksNow is what is withheld after a write of what carries on what the parent asks for.
-func (s *stamper) asksNow(rec *v1alpha1.ObjectRecord, had allowance.Withheld) allowance.Withheld {
-	now := v1alpha1.Asker{By: fmt.Sprintf("%08x", wish.Hash(s.User.Name+"\x00"+s.FieldManager)>>halfOfHash), At: s.lastOfParent()}
+func asksNow(o objects, by writer, j *judged, rec *v1alpha1.ObjectRecord, had allowance.Withheld) allowance.Withheld {
+	now := v1alpha1.Asker{By: fmt.Sprintf("%08x", wish.Hash(by.User.Name+"\x00"+by.FieldManager)>>halfOfHash), At: o.lastOfParent()}
 
-	if s.answeredHeld() { // It is no change any more.
-		given, _ := allowance.ParseRecord(s.asked) // Made up, if it does not parse.
+	if answeredHeld(o) { // It is no change any more.
+		given, _ := allowance.ParseRecord(o.Asked) // Made up, if it does not parse.
 		answered, _ := allowance.ReadWithheld(given.Withheld)
 		had = had.With(answered)
 
@@ -364,26 +367,26 @@ func (s *stamper) asksNow(rec *v1alpha1.ObjectRecord, had allowance.Withheld) al
 	}
 
 	was := rec.Asked
-	if len(s.next) > 0 {
+	if len(j.next) > 0 {
 		rec.Asked = now
 	}
 
 	if was.By == now.By && was.At != now.At {
-		return s.next
+		return j.next
 	}
 
-	return had.With(s.next)
+	return had.With(j.next)
 }
 
 const halfOfHash = 32
 
 // storedPlaces are the places of the changes that pass. A list without keys is that of all that is in it, which may be held still.
-func (s *stamper) storedPlaces() []allowance.Place {
-	changes := change.Between(s.Old.Object, s.object.Object)
+func storedPlaces(o objects, places *places, object *unstructured.Unstructured) []allowance.Place {
+	changes := change.Between(o.Old.Object, object.Object)
 	out := make([]allowance.Place, 0, len(changes))
 
 	for _, c := range changes {
-		if place := s.placeOf(c); len(place) == len(c.Path) {
+		if place := places.heldPlace(o, c); len(place) == len(c.Path) {
 			out = append(out, place)
 		}
 	}
@@ -392,12 +395,12 @@ func (s *stamper) storedPlaces() []allowance.Place {
 }
 
 // asksForParent reports whether the writer carries on what the parent asks for.
-func (l *lineage) asksForParent() bool {
-	if resource.IsComposite(l.Parent) {
-		return l.byCrossplane()
+func asksForParent(o objects, by writer) bool {
+	if resource.IsComposite(o.Parent) {
+		return by.isCrossplane()
 	}
 
-	return l.User.Machine()
+	return by.User.Machine()
 }
 
 func sameWithheld(a, b v1alpha1.WithheldPlaces) bool {

@@ -54,18 +54,14 @@ type Reconciler struct {
 // parent is kept until it is known what becomes of it.
 func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured, kept bool) (reconcile.Result, error) {
 	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
-	opts := g.Opts
-	opts.PolicyGate, opts.WithholdDelete = g.Policies.Of(ctx), !kept
 
-	var err error
-	if opts.Windows, err = g.Openers.list(ctx); err != nil {
+	// 1. Gather what there is to plan by.
+	opts, err := g.options(ctx, u, kept)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 
-	if g.Gated != nil {
-		opts.Gated = func() ([]unstructured.Unstructured, error) { return g.Gated(ctx, u.GetKind()) }
-	}
-
+	// 2. Plan, and say what is wrong.
 	plan, err := gate.PlanFor(u, opts, g.Now())
 	g.warnUnparsed(u, err)
 	g.warnShared(u, &plan)
@@ -74,6 +70,7 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 
 	ungated := g.Ungated.Set(u.GroupVersionKind(), key, plan.Ungated)
 
+	// 3. Nothing is to be moved.
 	if plan.Move == gate.Stay {
 		if ungated && gate.Unsupported(u) {
 			g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonUngated), actionGate,
@@ -85,6 +82,7 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 		return reconcile.Result{RequeueAfter: plan.Again}, nil
 	}
 
+	// 4. Move the gate, and record before what that leaves behind.
 	if plan.LeavesBehind != nil && g.LeftBehind != nil {
 		if err := g.LeftBehind(ctx, u, *plan.LeavesBehind); err != nil {
 			return reconcile.Result{}, err
@@ -95,6 +93,7 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 		return reconcile.Result{}, err
 	}
 
+	// 5. Tell of it.
 	before, _ := allowance.ParseGate(u) // It was parsed for the plan.
 	g.warn(ctx, u, &plan, g.Ledger.moved(gk, key, before, &plan, g.Now()))
 	g.reportMove(ctx, u, &plan)
@@ -106,6 +105,21 @@ func (g *Reconciler) Reconcile(ctx context.Context, u *unstructured.Unstructured
 	}
 
 	return reconcile.Result{}, nil
+}
+
+// options are those that the gate of a managed resource is moved by. Kept is true where it waits for us before it goes.
+func (g *Reconciler) options(ctx context.Context, u *unstructured.Unstructured, kept bool) (gate.Options, error) {
+	out := g.Opts
+	out.PolicyGate, out.WithholdDelete = g.Policies.Of(ctx), !kept
+
+	if g.Gated != nil {
+		out.Gated = func() ([]unstructured.Unstructured, error) { return g.Gated(ctx, u.GetKind()) }
+	}
+
+	var err error
+	out.Windows, err = g.Openers.list(ctx)
+
+	return out, err
 }
 
 // reportMove reports a gate that was moved.

@@ -22,5 +22,11 @@ func writeRules(out *bytes.Buffer) error {
 		fmt.Fprintf(out, "| `%s` | %s |\n", name, cell(contract))
 	}
 
+	out.WriteString("\nNobody has to ask for these changes:\n\n")
+
+	for contract := range decision.Exemptions {
+		fmt.Fprintf(out, "- %s\n", contract)
+	}
+
 	return nil
 }

@@ -44,3 +44,32 @@ func TestTheFunctionsOfTheWalkthroughAreWhereItSays(t *testing.T) {
 		t.Errorf("%d functions, want at least 25", len(links))
 	}
 }
+
+// TestTheStepsOfTheWalkthroughReadOnOnePage checks that there are ten steps, and that each begins with a function of at most 60
+// lines that has numbered steps of its own, or is a switch of one.
+func TestTheStepsOfTheWalkthroughReadOnOnePage(t *testing.T) {
+	const most, want = 60, 10
+
+	page := filepath.Join(root, "docs", "code.md")
+	steps := regexp.MustCompile("(?m)^## \\d+\\. .*\n\n\\[`(?:[A-Za-z]+\\.)?([A-Za-z]+)`\\]\\(([^)]+\\.go)\\)").FindAllSubmatch(text(t, page), -1)
+
+	for _, m := range steps {
+		name := string(m[1])
+		code := text(t, filepath.Join(filepath.Dir(page), string(m[2])))
+
+		body := regexp.MustCompile(`(?ms)^func (?:\([^)]*\) )?` + name + `\(.*?^}`).Find(code)
+		if lines := strings.Count(string(body), "\n") + 1; body == nil || lines > most {
+			t.Errorf("%s: %s has %d lines, want at most %d", m[2], name, lines, most)
+		}
+
+		for _, step := range []string{"// 1. ", "// 2. ", "// 3. "} {
+			if !strings.Contains(string(body), step) {
+				t.Errorf("%s: %s has no step %q", m[2], name, step)
+			}
+		}
+	}
+
+	if len(steps) != want {
+		t.Errorf("%d steps that begin with a function, want %d", len(steps), want)
+	}
+}

@@ -23,67 +23,77 @@ import (
 // record of edits shows which it was. A change of somebody else is not theirs to
 // complete. What is taken back needs nobody to allow it, for nothing follows from it.
 
-// readEdits reads which edits of the object the request takes back, and which changes
+// earlier is what is known of the unallowed changes that an object stores.
+type earlier struct {
+	// restored are those that the request takes back.
+	restored []v1alpha1.HeldChange
+	// repeated are those that its user makes once more, and before is the old object as it was before these; nil
+	// without any.
+	repeated []change.Change
+	before   *unstructured.Unstructured
+	// approved are those among them that people have approved.
+	approved []approvedEdit
+}
+
+// readEarlier reads which edits of the object the request takes back, and which changes
 // of the user it makes again, of a root: what is composed is changed by its XR.
-func (f *facts) readEdits() {
-	root := f.root()
-	if f.Operation != OperationUpdate || !root && !f.ordinaryPart() || f.Action != "" {
-		return
+func readEarlier(o objects, by writer, how manner, approved []ApprovedEdit) earlier {
+	if o.Operation != OperationUpdate || !o.Root && !o.ordinaryPart() || how.Action != "" {
+		return earlier{}
 	}
 
-	edits, err := allowance.ParseStored(f.Old)
-	if err != nil {
-		return // Reported when they are written.
+	edits, err := allowance.ParseStored(o.Old)
+	if err != nil || len(edits) == 0 {
+		return earlier{} // What is not understood is reported when they are written.
 	}
 
-	if len(edits) == 0 {
-		return
+	if len(approved) > 0 {
+		return readApproved(o.Old, edits, approved) // Nobody makes anything else once more.
 	}
 
-	before := f.Old.DeepCopy()
-	f.readApproved(edits, before)
+	var out earlier
 
-	if len(f.Approved) > 0 {
-		return // Nobody makes anything else once more.
-	}
+	before := o.Old.DeepCopy()
 
 	for _, e := range edits {
-		was, is, ok := f.pathsOf(e)
+		was, is, ok := pathsOf(o, e)
 		if !ok {
 			continue // Another element may be in that place now.
 		}
 
-		if f.touches(was, is) {
-			if f.asBefore(e) {
-				f.restored = append(f.restored, e)
+		if touches(o, was, is) {
+			if asBefore(o, e) {
+				out.restored = append(out.restored, e)
 			}
 
 			continue
 		}
 
-		if c, ok := f.madeAgain(e, is); root && ok && len(was) > 0 && setField(before, was, c.From) {
-			f.repeated, f.unedited = append(f.repeated, c), before
+		if c, ok := madeAgain(o, by, e, is); o.Root && ok && len(was) > 0 && setField(before, was, c.From) {
+			out.repeated, out.before = append(out.repeated, c), before
 		}
 	}
+
+	return out
 }
 
 // pathsOf is where an edit is, in the old object and in the new one; nil in one that does not have its element. False where
 // another element of a list may be in that place.
-func (f *facts) pathsOf(e v1alpha1.HeldChange) (was, is change.Path, ok bool) {
-	was, _ = EditedPath(f.Old.Object, e)
-	is, _ = EditedPath(f.New.Object, e)
+func pathsOf(o objects, e v1alpha1.HeldChange) (was, is change.Path, ok bool) {
+	was, _ = EditedPath(o.Old.Object, e)
+	is, _ = EditedPath(o.New.Object, e)
 
 	return was, is, e.Stored.Where == "" && !indexed(was) || e.Stored.Where != "" && whereIn(e.Stored.Where).keyed()
 }
 
 // madeAgain returns the change that an edit was, where the user made it and the
 // value before is known.
-func (f *facts) madeAgain(e v1alpha1.HeldChange, path change.Path) (change.Change, bool) {
-	to, _ := path.In(f.New.Object)
+func madeAgain(o objects, by writer, e v1alpha1.HeldChange, path change.Path) (change.Change, bool) {
+	to, _ := path.In(o.New.Object)
 	_, list := to.([]any)
 
 	unknown := list && e.From != "" || e.Masked || e.Stored.From != ""
-	if unknown || allowance.Author(e) != f.User.Name || e.Stored.UID != f.User.UID {
+	if unknown || allowance.Author(e) != by.User.Name || e.Stored.UID != by.User.UID {
 		return change.Change{}, false
 	}
 
@@ -159,32 +169,35 @@ func setInList(u *unstructured.Unstructured, path change.Path, v any) bool {
 }
 
 // touches reports whether the request changes what is at a path in the old object, and at another one in the new one.
-func (f *facts) touches(was, is change.Path) bool {
-	from, had := was.In(f.Old.Object)
-	to, has := is.In(f.New.Object)
+func touches(o objects, was, is change.Path) bool {
+	from, had := was.In(o.Old.Object)
+	to, has := is.In(o.New.Object)
 
 	return had != has || !change.Equal(from, to)
 }
 
 // takesBack reports whether a change takes an edit back.
-func (x *exemptions) takesBack(c change.Change) bool {
-	list, unkeyed := x.ofList(c)
+func takesBack(o objects, places *places, earlier earlier, c change.Change) bool {
+	list, unkeyed := places.ofList(o, c)
 
-	return slices.ContainsFunc(x.restored, func(e v1alpha1.HeldChange) bool { return x.edits(c, e) || unkeyed && x.edits(list, e) })
+	return slices.ContainsFunc(earlier.restored, func(e v1alpha1.HeldChange) bool {
+		return places.sameEdit(c, e) || unkeyed &&
+			places.sameEdit(list, e)
+	})
 }
 
 // editWarnings show what is taken back, and what still lacks something.
-func (g *judged) editWarnings() []string {
-	out := make([]string, 0, len(g.restored)+len(g.incomplete))
-	object := fmt.Sprintf("%s %q", g.groupKind().Kind, resource.Name(g.target()))
+func editWarnings(o objects, earlier earlier, j *judged) []string {
+	out := make([]string, 0, len(earlier.restored)+len(j.incomplete))
+	object := fmt.Sprintf("%s %q", o.groupKind().Kind, resource.Name(o.target()))
 
-	for _, e := range g.restored {
+	for _, e := range earlier.restored {
 		out = append(out, message.First(
 			fmt.Sprintf("%s: %s's edit of %s is reverted", object, allowance.Author(e), e.Field)))
 	}
 
-	for _, f := range g.incomplete {
-		out = append(out, g.warning(f, fmt.Sprintf("your edit of %s is still saved, and will not be applied", f.Change.Field)))
+	for _, f := range j.incomplete {
+		out = append(out, warning(o, f, fmt.Sprintf("your edit of %s is still saved, and will not be applied", f.Change.Field)))
 	}
 
 	return out

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
@@ -29,7 +31,7 @@ func choices() []string {
 
 // oneChoice reports whether two changes are parts of one choice among the members of
 // a map.
-func (h *holding) oneChoice(a, b change.Change) bool {
+func oneChoice(old, whole *unstructured.Unstructured, a, b change.Change) bool {
 	n := 0
 	for n < min(len(a.Path), len(b.Path)) && a.Path[n] == b.Path[n] {
 		n++
@@ -44,7 +46,7 @@ func (h *holding) oneChoice(a, b change.Change) bool {
 		was = a.Was
 	}
 
-	c := choice{old: mapAt(h.Old.Object, was[:n]), asked: mapAt(h.whole.Object, a.Path[:n])}
+	c := choice{old: mapAt(old.Object, was[:n]), asked: mapAt(whole.Object, a.Path[:n])}
 	x, y := a.Path[n].Field, b.Path[n].Field
 
 	if c.typed() {
@@ -57,7 +59,7 @@ func (h *holding) oneChoice(a, b change.Change) bool {
 
 // oneName reports whether two changes are of an element that is to go and of one that is to come, in one list, with one name: the key
 // is another one, such as the port of a Service.
-func (h *holding) oneName(a, b change.Change) bool {
+func oneName(old, whole *unstructured.Unstructured, a, b change.Change) bool {
 	if b.Gone {
 		a, b = b, a
 	}
@@ -71,9 +73,9 @@ func (h *holding) oneName(a, b change.Change) bool {
 		was = a.Was[:len(was)]
 	}
 
-	name := mapAt(h.Old.Object, was)["name"]
+	name := mapAt(old.Object, was)["name"]
 
-	return name != nil && change.Equal(name, mapAt(h.whole.Object, b.Element())["name"])
+	return name != nil && change.Equal(name, mapAt(whole.Object, b.Element())["name"])
 }
 
 // choice is a map of which one member counts, before and after.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
@@ -37,7 +39,7 @@ func HeldChange(f Finding) v1alpha1.HeldChange {
 	a := f.Approvable()
 	out.Digest = a.Digest
 
-	if f.of != nil && f.of.replaces(f.Change) { // Its field does not say so.
+	if f.replaced { // Its field does not say so.
 		out.Follows, out.Destroys = a.Follows, true
 	}
 
@@ -54,8 +56,8 @@ func HeldBetween(c change.Change, reason string, objects ...map[string]any) v1al
 }
 
 // causeType is that of a change that a user asks for: an edit of what people edit, or a change by hand of what an XR composes.
-func (g *judged) causeType() v1alpha1.CauseType {
-	if g.Parent != nil && resource.IsComposite(g.Parent) {
+func causeType(o objects) v1alpha1.CauseType {
+	if o.Parent != nil && resource.IsComposite(o.Parent) {
 		return v1alpha1.CauseDrift
 	}
 
@@ -64,28 +66,28 @@ func (g *judged) causeType() v1alpha1.CauseType {
 
 // writeHeld records what is held and what is stored though nobody allowed it, or that nothing is any more. What cannot be read
 // stands for whatever it was.
-func (s *stamper) writeHeld() {
-	stored, err := allowance.ParseStored(cmp.Or(s.Old, s.object))
+func writeHeld(in *inputs, j *judged, object *unstructured.Unstructured) {
+	stored, err := allowance.ParseStored(cmp.Or(in.o.Old, object))
 	if err != nil {
-		s.problem(inObject(s.object, err))
+		in.problems.add(inObject(object, err))
 
 		return
 	}
 
-	held, was := s.held, len(stored)
-	if s.Operation == OperationUpdate {
-		stored = s.storedNow(stored)
+	held, was := j.held, len(stored)
+	if in.o.Operation == OperationUpdate {
+		stored = storedNow(in, j, object, stored)
 	}
 
-	if len(held) == 0 && s.action != v1alpha1.ActionHold && len(s.findings) == 0 {
+	if len(held) == 0 && j.action != v1alpha1.ActionHold && len(j.findings) == 0 {
 		if was == 0 && len(stored) == 0 {
 			return // It stays as it is.
 		}
 
-		held, _ = allowance.ParseHeld(s.object) // It is readable, as what is stored is.
+		held, _ = allowance.ParseHeld(object) // It is readable, as what is stored is.
 	}
 
-	annotate(s.object, v1alpha1.AnnotationHeld, allowance.FormatHeld(stored, held))
+	annotate(object, v1alpha1.AnnotationHeld, allowance.FormatHeld(stored, held))
 }
 
 // HeldNow are the held changes with their fields. The others were listed when they were held first, and are a number here.

@@ -8,13 +8,23 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
+
+// places say where changes between two versions of an object are.
+type places struct {
+	old, is *unstructured.Unstructured
+	// locator goes by what is not hidden of the versions, and keys by all of it; nil until they are asked for.
+	locator, keys *change.Locator
+}
 
 // An element of a list is another one once others are put before it. So what is recorded of a change in a list says by its key
 // in which element that is: where it is, as its indices are now, is found out by that.
@@ -27,8 +37,8 @@ type where []string
 const maxWhere = 1024
 
 // whereOf says where a change of the object is.
-func (f *facts) whereOf(c change.Change) where {
-	elements := f.elements(c)
+func (places *places) whereOf(c change.Change) where {
+	elements := places.elements(c)
 	out := make(where, len(elements))
 
 	for i, e := range elements {
@@ -48,12 +58,12 @@ func (f *facts) whereOf(c change.Change) where {
 }
 
 // elements are the names of fields and the keys of elements that a change is in; nil where it leads through no element with a key.
-func (f *facts) elements(c change.Change) []any {
-	if !indexed(c.Path) && !indexed(c.Was) || f.Old == nil || f.New == nil {
+func (places *places) elements(c change.Change) []any {
+	if !indexed(c.Path) && !indexed(c.Was) || places.old == nil || places.is == nil {
 		return nil
 	}
 
-	out := f.byKeys().Elements(c)
+	out := places.byKeys().Elements(c)
 	if !slices.ContainsFunc(out, func(e any) bool { _, keyed := e.(map[string]any); return keyed }) {
 		return nil
 	}
@@ -61,23 +71,37 @@ func (f *facts) elements(c change.Change) []any {
 	return out
 }
 
-// byKeys says where changes of the object are, by all of it.
-func (f *facts) byKeys() *change.Locator {
-	if f.keys == nil {
-		f.keys = change.NewLocator(f.Old.Object, f.New.Object, digest.OfLists)
+// newPlaces are those of the changes of a request.
+func newPlaces(o objects) *places { return &places{old: o.Old, is: o.New} }
+
+// locate says where changes of the object are, by what is not hidden of it.
+func (places *places) locate() *change.Locator {
+	if places.locator == nil {
+		hide := func([]string, any) string { return mask.Text }
+		was, is := mask.Object(places.old.Object, hide, places.is.Object), mask.Object(places.is.Object, hide, places.old.Object)
+		places.locator = change.NewLocator(was, is, digest.OfLists)
 	}
 
-	return f.keys
+	return places.locator
+}
+
+// byKeys says where changes of the object are, by all of it.
+func (places *places) byKeys() *change.Locator {
+	if places.keys == nil {
+		places.keys = change.NewLocator(places.old.Object, places.is.Object, digest.OfLists)
+	}
+
+	return places.keys
 }
 
 // ofList is the change of a whole list that a change of an element is part of, where the elements have no keys: which of them is
 // which nobody can say then. False where it is in no such list.
-func (f *facts) ofList(c change.Change) (change.Change, bool) {
-	if !indexed(c.Path) || f.Old == nil || f.New == nil {
+func (places *places) ofList(o objects, c change.Change) (change.Change, bool) {
+	if !indexed(c.Path) || o.Old == nil || o.New == nil {
 		return c, false
 	}
 
-	i := slices.IndexFunc(f.byKeys().Elements(c), func(e any) bool { _, unkeyed := e.(change.Unkeyed); return unkeyed })
+	i := slices.IndexFunc(places.byKeys().Elements(c), func(e any) bool { _, unkeyed := e.(change.Unkeyed); return unkeyed })
 	if i < 0 {
 		return c, false
 	}
@@ -90,8 +114,8 @@ func (f *facts) ofList(c change.Change) (change.Change, bool) {
 		was = out.Was
 	}
 
-	out.From, _ = was.In(f.Old.Object)
-	out.To, _ = out.Path.In(f.New.Object)
+	out.From, _ = was.In(o.Old.Object)
+	out.To, _ = out.Path.In(o.New.Object)
 
 	return out, true
 }
@@ -121,7 +145,7 @@ func (w where) String() string {
 }
 
 // place of a change, as [v1alpha1.AllowanceSource.Place] has it.
-func (f *facts) place(c change.Change) string { return place(f.elements(c)) }
+func (places *places) place(c change.Change) string { return place(places.elements(c)) }
 
 // place is the field that elements stand for, with hashes of keys; empty where there are none.
 func place(elements []any) string {
@@ -213,26 +237,26 @@ func EditedPath(object map[string]any, e v1alpha1.HeldChange) (change.Path, bool
 }
 
 // edits reports whether a change is of what an edit is of.
-func (f *facts) edits(c change.Change, e v1alpha1.HeldChange) bool {
+func (places *places) sameEdit(c change.Change, e v1alpha1.HeldChange) bool {
 	if e.Stored.Where == "" {
 		return e.Field == c.Field
 	}
 
-	return slices.Equal(f.whereOf(c), whereIn(e.Stored.Where))
+	return slices.Equal(places.whereOf(c), whereIn(e.Stored.Where))
 }
 
 // withinEdit reports whether a change is of what an edit is of, or of a part of that.
-func (f *facts) withinEdit(c change.Change, e v1alpha1.HeldChange) bool {
+func (places *places) withinEdit(c change.Change, e v1alpha1.HeldChange) bool {
 	if e.Stored.Where == "" {
 		return change.FieldCovers(e.Field, c.Path)
 	}
 
-	return f.whereOf(c).within(whereIn(e.Stored.Where))
+	return places.whereOf(c).within(whereIn(e.Stored.Where))
 }
 
 // relatedToEdit reports whether one of a change and an edit is the other, or within it.
-func (f *facts) relatedToEdit(c change.Change, e v1alpha1.HeldChange) bool {
-	w := f.whereOf(c)
+func (places *places) relatedToEdit(c change.Change, e v1alpha1.HeldChange) bool {
+	w := places.whereOf(c)
 	if e.Stored.Where == "" || w == nil {
 		return allowance.Related(e.Field, c.Field)
 	}

@@ -6,6 +6,7 @@ package decision
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -26,22 +27,23 @@ func goesOut(c change.Change) bool {
 
 // stays reports whether an allowed change is for the managed resource alone, and
 // not for what is behind its gate.
-func (t *gating) stays(f Finding) bool {
-	if t.succeeded(f) {
+func stays(o objects, by writer, how manner, auth *authority, outside outside, now time.Time, f Finding) bool {
+	if succeeded(o, outside, f) {
 		return true
 	}
 
-	if t.replaces(f.Change) {
-		return !allow(f.cause.external, gate.MakeAnew) && !t.injects(f, gate.MakeAnew)
+	if replaces(o, outside, f.Change) {
+		return !allow(f.cause.external, gate.MakeAnew) && !injects(o, auth, f, gate.MakeAnew)
 	}
 
-	return goesOut(f.Change) && t.gated && !t.buildsUp() && !allow(f.cause.external, letsOut) && !t.injects(f, letsOut)
+	return goesOut(f.Change) && outside.gated && !buildsUp(o, by, how, now) && !allow(f.cause.external, letsOut) &&
+		!injects(o, auth, f, letsOut)
 }
 
 // building adds what may be done to the external object of a managed resource
 // that its parent builds up, by whatever rule that is.
-func (t *gating) building(f Finding) Finding {
-	if t.Operation != OperationDelete && resource.IsManaged(t.target()) && t.buildsUp() && !allow(f.cause.external, letsOut) {
+func withBuilding(o objects, by writer, how manner, now time.Time, f Finding) Finding {
+	if o.Operation != OperationDelete && resource.IsManaged(o.target()) && buildsUp(o, by, how, now) && !allow(f.cause.external, letsOut) {
 		f.cause.external = allowance.Merge(f.cause.external, implicitExternal())
 	}
 
@@ -68,9 +70,9 @@ func letsOut(actions []string) bool {
 }
 
 // injects reports whether a policy about the object's kind gives External actions of a kind for an allowed change.
-func (t *gating) injects(f Finding, is func([]string) bool) bool {
-	return slices.ContainsFunc(t.Policies.For(t.groupKind()), func(p *policy.Policy) bool {
-		return p.Covers(f.Change) && opensGate(p, is) && t.mayInject(p, f) && t.evaluateFor(p, f).Met
+func injects(o objects, auth *authority, f Finding, is func([]string) bool) bool {
+	return slices.ContainsFunc(auth.Policies.For(o.groupKind()), func(p *policy.Policy) bool {
+		return p.Covers(f.Change) && opensGate(p, is) && auth.mayInject(p, f) && auth.evaluateFor(p, f).Met
 	})
 }
 
@@ -83,8 +85,8 @@ func opensGate(p *policy.Policy, is func([]string) bool) bool {
 
 // waits makes of a change that is allowed for the managed resource alone one that is not allowed: its gate would not open for it,
 // and let it out with another one.
-func (t *gating) waits(f Finding) Finding {
-	if !t.stays(f) {
+func waits(in *inputs, f Finding) Finding {
+	if !stays(in.o, in.by, in.how, in.auth, in.outside, in.now, f) {
 		return f
 	}
 
@@ -102,15 +104,15 @@ func (t *gating) waits(f Finding) Finding {
 	l.Text, l.Fix = by+" allows it, but not External Update, which opens its gate", "allow External Update, too"
 
 	switch {
-	case t.succeeded(f):
+	case succeeded(in.o, in.outside, f):
 		l.Text, l.Fix = "", "remove Delete from its managementPolicies first, or approve it"
-	case t.replaces(f.Change):
+	case replaces(in.o, in.outside, f.Change):
 		l.Text, l.Fix = by+" allows it without these", "allow these, too, or approve it"
 	default:
 		l.Short = by + " does not allow External Update"
 	}
 
-	out := t.lacking(f.Change, []Lack{l})
+	out := in.unallowed(f.Change, []Lack{l})
 	out.alone = true
 
 	return out

@@ -18,59 +18,124 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
+// Actor is who makes a request, by what its user does for others.
+type Actor string
+
+// Actors.
+const (
+	// ActorPerson is a person, or another program that people use.
+	ActorPerson Actor = "Person"
+	// ActorMachine is a controller of which nothing else is known.
+	ActorMachine Actor = "Machine"
+	// ActorCrossplane is Crossplane itself.
+	ActorCrossplane Actor = "Crossplane"
+	// ActorProvider is a provider: a service account of Crossplane's namespace, where it runs them all, that is not
+	// Crossplane's. Where it is not known who Crossplane is, any service account may be one.
+	ActorProvider Actor = "Provider"
+	// ActorManager is our manager.
+	ActorManager Actor = "Manager"
+	// ActorCollector is the garbage collector or the namespace controller. They carry out deletions that others asked for.
+	ActorCollector Actor = "Collector"
+)
+
+// writer is who makes a request.
+type writer struct {
+	// User as the API server knows them, and Actor that they are.
+	User  policy.User
+	Actor Actor
+	// FieldManager that they name; empty where they name none.
+	FieldManager string
+	// AnyCrossplane is true where it is not known who Crossplane is: then any service account may be.
+	AnyCrossplane bool
+}
+
+// writerOf is who makes a request, by the settings of the installation.
+func writerOf(u policy.User, fieldManager string, settings Settings) writer {
+	return writer{User: u, FieldManager: fieldManager, Actor: actorOf(u, settings), AnyCrossplane: settings.Crossplane == ""}
+}
+
+func actorOf(u policy.User, settings Settings) Actor {
+	switch {
+	case u.Name == settings.Crossplane:
+		return ActorCrossplane
+	case u.Name == settings.Manager:
+		return ActorManager
+	case deletesForOthers(u):
+		return ActorCollector
+	case u.ServiceAccount() && strings.HasPrefix(u.Name, namespaceOf(settings.Crossplane)):
+		return ActorProvider
+	case u.Machine():
+		return ActorMachine
+	default:
+		return ActorPerson
+	}
+}
+
+// namespaceOf is what the names of all service accounts of the namespace of one begin with; empty where there is none.
+func namespaceOf(account string) string { return account[:strings.LastIndexByte(account, ':')+1] }
+
+// isCrossplane reports whether Crossplane itself asks, as far as it is known who that is.
+func (by writer) isCrossplane() bool { return by.Actor == ActorCrossplane }
+
+// isManager reports whether our manager asks.
+func (by writer) isManager() bool { return by.Actor == ActorManager }
+
+// isProvider reports whether a provider asks.
+func (by writer) isProvider() bool { return by.Actor == ActorProvider }
+
 // builds reports whether the user builds up what a new parent is made of: the parent's
 // controller, and that of the child itself, which completes it. People do not,
 // and neither do controllers that have nothing to do with either.
-func (l *lineage) builds() bool {
+func builds(o objects, by writer, how manner) bool {
 	switch {
-	case !l.User.Machine():
+	case !by.User.Machine():
 		return false
-	case l.byManager():
+	case by.isManager():
 		return true
-	case l.composes(l.Parent):
-		return l.crossplane() || l.completes()
-	case resource.IsManaged(l.Parent):
-		return l.provider() || l.completes()
-	case controlled(l.Parent):
-		return kubernetes(l.User) || l.completes()
+	case composes(o, how, o.Parent):
+		return by.mayBeCrossplane() || completes(o, by, how)
+	case resource.IsManaged(o.Parent):
+		return by.isProvider() || completes(o, by, how)
+	case controlled(o.Parent):
+		return kubernetes(by.User) || completes(o, by, how)
 	default:
 		return true // Nobody knows the controller of any other kind.
 	}
 }
 
 // composes reports whether Crossplane itself is an object's controller.
-func (l *lineage) composes(u *unstructured.Unstructured) bool {
-	return u == l.Parent && l.ParentSettles || resource.IsComposite(u) || resource.IsClaim(u)
+func composes(o objects, how manner, u *unstructured.Unstructured) bool {
+	return u == o.Parent && how.settles || resource.IsComposite(u) || resource.IsClaim(u)
 }
 
 // completes reports whether the user is the controller of the child itself.
-func (l *lineage) completes() bool {
-	child := l.target()
+func completes(o objects, by writer, how manner) bool {
+	child := o.target()
 
 	switch {
-	case l.composes(child):
-		return l.crossplane()
+	case composes(o, how, child):
+		return by.mayBeCrossplane()
 	case resource.IsManaged(child):
-		return l.provider()
+		return by.isProvider()
 	default:
-		return controlled(child) && kubernetes(l.User)
+		return controlled(child) && kubernetes(by.User)
 	}
 }
 
 // carriesOut reports whether the user is a controller of Kubernetes, of Crossplane or
 // of ours: what it writes to a root carries out what others asked for.
-func (c *caller) carriesOut() bool {
-	return kubernetes(c.User) || c.provider() || c.byCrossplane() || c.byManager()
+func (by writer) carriesOut() bool {
+	return kubernetes(by.User) || by.isProvider() || by.isCrossplane() || by.isManager()
 }
 
-// crossplane reports whether the user is Crossplane; where it is not known who that
+// mayBeCrossplane reports whether the user is Crossplane; where it is not known who that
 // is, any service account may be.
-func (c *caller) crossplane() bool {
-	if c.Settings.Crossplane == "" {
-		return c.User.ServiceAccount()
+func (by writer) mayBeCrossplane() bool {
+	if by.AnyCrossplane {
+		return by.User.ServiceAccount()
 	}
 
-	return c.byCrossplane()
+	return by.isCrossplane()
 }
 
 // controlled reports whether an object is of a kind whose controller is one of
@@ -104,18 +169,6 @@ func ofKubernetes(u policy.User) bool {
 	return u.Machine() && u.Name != user.Anonymous
 }
 
-// provider reports whether the user is one: a service account of Crossplane's
-// namespace, where it runs them all, that is not Crossplane's.
-func (c *caller) provider() bool {
-	if !c.User.ServiceAccount() || c.byCrossplane() || c.byManager() {
-		return false
-	}
-
-	i := strings.LastIndexByte(c.Settings.Crossplane, ':')
-
-	return i < 0 || strings.HasPrefix(c.User.Name, c.Settings.Crossplane[:i+1])
-}
-
 // deletesForOthers reports whether a user acts on behalf of others: the garbage
 // collector and the namespace controller carry out deletions that others asked for.
 func deletesForOthers(u policy.User) bool {
@@ -124,16 +177,16 @@ func deletesForOthers(u policy.User) bool {
 
 // applies reports whether Crossplane applies what a pipeline wishes. Its record of
 // that is true: nobody else may write it.
-func (c *caller) applies() bool {
-	return c.byCrossplane() && c.User.Name != "" && strings.HasPrefix(c.FieldManager, managedfields.ComposedManager)
+func (by writer) applies() bool {
+	return by.isCrossplane() && by.User.Name != "" && strings.HasPrefix(by.FieldManager, managedfields.ComposedManager)
 }
 
 // bookkeeping reports whether Crossplane writes an object of its kinds, in which it
 // records what belongs together. Other kinds may have fields of the same
 // names. What a Composition wishes of them is no bookkeeping: a composition function
 // is asked about nothing else.
-func (l *lineage) bookkeeping() bool {
-	return l.byCrossplane() && l.Action == "" && crossplanes(cmp.Or(l.Old, l.New))
+func bookkeeping(o objects, by writer, how manner) bool {
+	return by.isCrossplane() && how.Action == "" && crossplanes(cmp.Or(o.Old, o.New))
 }
 
 // crossplanes reports whether an object is an XR, a Claim or a managed resource. A new

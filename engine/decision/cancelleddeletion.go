@@ -16,13 +16,13 @@ import (
 // dropUnused takes from the object what an earlier deletion gave that was not
 // made, and that this one does not give. A managed resource retains it, for its
 // first deletion opens its gate and is refused. True where there was any.
-func (s *stamper) dropUnused(granted []v1alpha1.Allowance) bool {
-	have, err := allowance.Parse(s.object)
-	if err != nil || resource.IsManaged(s.Old) {
+func dropUnused(o objects, object *unstructured.Unstructured, granted []v1alpha1.Allowance) bool {
+	have, err := allowance.Parse(object)
+	if err != nil || resource.IsManaged(o.Old) {
 		return false // What does not parse gives nothing either.
 	}
 
-	ends := s.ParentGone || s.Parent != nil && resource.Deleting(s.Parent)
+	ends := o.ParentGone || o.Parent != nil && resource.Deleting(o.Parent)
 
 	left := slices.DeleteFunc(slices.Clone(have), func(a v1alpha1.Allowance) bool {
 		return allowance.ByDeletion(a) && (!ends || a.Source.From == "") &&
@@ -32,8 +32,8 @@ func (s *stamper) dropUnused(granted []v1alpha1.Allowance) bool {
 		return false
 	}
 
-	for key, value := range withoutDeletion(s.object, left) {
-		annotate(s.object, key, value)
+	for key, value := range withoutDeletion(object, left) {
+		annotate(object, key, value)
 	}
 
 	return true

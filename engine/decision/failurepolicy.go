@@ -8,6 +8,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // MustDecide reports whether a request must not go on where it cannot be decided,
@@ -18,18 +19,21 @@ import (
 // that have it so. Whole is false where the objects are not the ones that
 // Enforcements select by, as of a request to scale.
 func MustDecide(req Request, whole bool) ([]string, bool) {
-	f, err := normalize(req)
-	if err != nil || f.neverEnforced() || deletesForOthers(f.User) {
+	ledger := &ledger{}
+
+	in, err := asked(&req, &ledger.problems)
+	if err != nil || neverEnforced(in.o, req.Settings.Manager) || deletesForOthers(in.by.User) {
 		return nil, false
 	}
 
-	f.readGate()
+	in.auth = newAuthority(&req, in.o, in.by, ledger)
+	in.outside.gated = readGated(in.o, in.by)
 
 	var out []string
 
-	for _, e := range f.Enforcements {
+	for _, e := range req.Enforcements {
 		if e.Spec().FailurePolicy != v1alpha1.FailurePolicyIgnore &&
-			enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold) && f.mayGovern(e, whole) {
+			enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold) && mayGovern(in.o, in.auth.rawInput(), e, whole) {
 			out = append(out, e.Name())
 		}
 	}
@@ -37,20 +41,18 @@ func MustDecide(req Request, whole bool) ([]string, bool) {
 	slices.Sort(out)
 
 	// What is held without an Enforcement is not stored while we are down either.
-	g := &judged{judge: newJudge(f)}
-
-	return out, len(out) > 0 || g.actionOnUnallowed() == v1alpha1.ActionHold
+	return out, len(out) > 0 || actionOnUnallowed(in, nil) == v1alpha1.ActionHold
 }
 
 // mayGovern reports whether an Enforcement governs the object, or might.
-func (f *facts) mayGovern(e *enforcement.Enforcement, whole bool) bool {
-	in := f.input()
+func mayGovern(o objects, in policy.Input, e *enforcement.Enforcement, whole bool) bool {
+	target := o.enforcementTarget()
 
 	if whole {
-		governs, _ := e.Governs(f.enforced(), in) // What cannot be evaluated fails as it is to.
+		governs, _ := e.Governs(target, in) // What cannot be evaluated fails as it is to.
 
-		return governs || e.Unsure(f.enforced(), in)
+		return governs || e.Unsure(target, in)
 	}
 
-	return e.CoversTarget(f.enforced()) && e.MaySelect(in)
+	return e.CoversTarget(target) && e.MaySelect(in)
 }

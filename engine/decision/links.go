@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,49 +23,48 @@ import (
 // what Crossplane finds a Claim's XR and an XR's resources by. Without these a
 // deletion leaves behind what it was to take along, and Crossplane makes anew
 // what there is.
-func (p *proposer) restoreLinks() {
-	if p.Operation != OperationUpdate || p.User.Name == "" || p.byManager() {
+func restoreLinks(o objects, by writer, gates bool, policies *policy.Set, out *proposal) {
+	if o.Operation != OperationUpdate || by.User.Name == "" || by.isManager() {
 		return
 	}
 
-	p.restoreFinalizer()
-	p.blockDeletion()
+	restoreFinalizer(o, out)
+	blockDeletion(o, by, gates, policies, out.object)
 
-	if p.byCrossplane() || !bound(p.Old.Object) {
+	if by.isCrossplane() || !bound(o.Old.Object) {
 		return
 	}
 
 	for _, field := range []string{"spec.crossplane.resourceRefs", "spec.resourceRefs"} {
-		p.restoreReferences(field)
+		restoreReferences(o, out, field)
 	}
 
-	p.restoreBinding("spec.resourceRef")
-	p.restoreBinding("spec.claimRef")
+	restoreBinding(o, out, "spec.resourceRef")
+	restoreBinding(o, out, "spec.claimRef")
 }
 
 // restoreFinalizer puts our finalizer back until we take it away.
-func (p *proposer) restoreFinalizer() {
-	if !slices.Contains(p.Old.GetFinalizers(), v1alpha1.Finalizer) || slices.Contains(p.out.object.GetFinalizers(), v1alpha1.Finalizer) {
+func restoreFinalizer(o objects, out *proposal) {
+	if !slices.Contains(o.Old.GetFinalizers(), v1alpha1.Finalizer) || slices.Contains(out.object.GetFinalizers(), v1alpha1.Finalizer) {
 		return
 	}
 
-	addFinalizer(p.out.object)
-	p.recordKept("metadata.finalizers", "Kausality removes "+v1alpha1.Finalizer+
+	addFinalizer(out.object)
+	recordKept(o, out, "metadata.finalizers", "Kausality removes "+v1alpha1.Finalizer+
 		" itself. To remove Kausality: kubectl kausality uninstall")
 }
 
 // blockDeletion gives an XR our finalizer where Crossplane is about to make what may have a gate: in the write in which it
 // refers to that first. Nobody has to write it later, when Crossplane writes to the XR most.
-func (p *proposer) blockDeletion() {
-	u := p.out.object
-	if !p.Settings.Gates || p.Operation != OperationUpdate || !p.byCrossplane() || resource.Deleting(u) || !resource.Composing(u) ||
+func blockDeletion(o objects, by writer, gates bool, policies *policy.Set, u *unstructured.Unstructured) {
+	if !gates || o.Operation != OperationUpdate || !by.isCrossplane() || resource.Deleting(u) || !resource.Composing(u) ||
 		slices.Contains(u.GetFinalizers(), v1alpha1.Finalizer) {
 		return
 	}
 
 	custom := func(r resource.Reference) bool { return !resource.BuiltIn(r.GroupKind().Group) }
 	if slices.ContainsFunc(resource.Composed(u), custom) &&
-		slices.ContainsFunc(p.Policies.For(p.groupKind()), (*policy.Policy).ReachesOutside) {
+		slices.ContainsFunc(policies.For(o.groupKind()), (*policy.Policy).ReachesOutside) {
 		addFinalizer(u)
 	}
 }
@@ -72,13 +72,13 @@ func (p *proposer) blockDeletion() {
 // recordBuilding records that an XR is built up, in the write that refers to the first of what it composes: what the
 // composition function says of that is taken away where a run of the pipeline fails. One that refers to something from the
 // beginning, as one that is restored does, was built up before.
-func (s *stamper) recordBuilding() {
+func recordBuilding(o objects, now time.Time, object *unstructured.Unstructured) {
 	switch {
-	case s.Operation == OperationDelete || !resource.IsComposite(s.object) || len(resource.Composed(s.object)) == 0:
-	case s.Operation == OperationCreate:
-		annotate(s.object, v1alpha1.AnnotationInitialized, resource.FormatInitialized(v1alpha1.Initialized{}))
-	case len(resource.Composed(s.Old)) == 0 && !resource.SeenReady(s.Old, s.Now):
-		annotate(s.object, v1alpha1.AnnotationInitialized, resource.FormatInitialized(v1alpha1.Initialized{Building: true}))
+	case o.Operation == OperationDelete || !resource.IsComposite(object) || len(resource.Composed(object)) == 0:
+	case o.Operation == OperationCreate:
+		annotate(object, v1alpha1.AnnotationInitialized, resource.FormatInitialized(v1alpha1.Initialized{}))
+	case len(resource.Composed(o.Old)) == 0 && !resource.SeenReady(o.Old, now):
+		annotate(object, v1alpha1.AnnotationInitialized, resource.FormatInitialized(v1alpha1.Initialized{Building: true}))
 	}
 }
 
@@ -90,9 +90,9 @@ func addFinalizer(u *unstructured.Unstructured) {
 
 // restoreReferences puts back each of the references to what an XR is made of. More may
 // come: that is how somebody has it take over what another orphaned.
-func (p *proposer) restoreReferences(field string) {
+func restoreReferences(o objects, out *proposal, field string) {
 	path := strings.Split(field, ".")
-	was, is := resource.List(p.Old.Object, path...), resource.List(p.out.object.Object, path...)
+	was, is := resource.List(o.Old.Object, path...), resource.List(out.object.Object, path...)
 
 	missing := func(list []any) func(any) bool {
 		return func(e any) bool { return !slices.ContainsFunc(list, func(o any) bool { return sameReference(e, o) }) }
@@ -102,24 +102,25 @@ func (p *proposer) restoreReferences(field string) {
 		return
 	}
 
-	p.put(path, slices.Concat(was, slices.DeleteFunc(slices.Clone(is), func(e any) bool { return !missing(was)(e) })))
-	p.recordKept(field, "Crossplane finds composed resources by it. To remove one, delete it; to keep an orphan: kubectl kausality release")
+	put(out, path, slices.Concat(was, slices.DeleteFunc(slices.Clone(is), func(e any) bool { return !missing(was)(e) })))
+	recordKept(o, out, field, "Crossplane finds composed resources by it. "+
+		"To remove one, delete it; to keep an orphan: kubectl kausality release")
 }
 
 // restoreBinding puts back the reference between a Claim and its XR, while both are
 // there.
-func (p *proposer) restoreBinding(field string) {
+func restoreBinding(o objects, out *proposal, field string) {
 	path := strings.Split(field, ".")
 
-	was, _ := resource.Value(p.Old.Object, path...)
-	is, _ := resource.Value(p.out.object.Object, path...)
+	was, _ := resource.Value(o.Old.Object, path...)
+	is, _ := resource.Value(out.object.Object, path...)
 
-	if was == nil || p.ParentGone || sameReference(was, is) {
+	if was == nil || o.ParentGone || sameReference(was, is) {
 		return
 	}
 
-	p.put(path, was)
-	p.recordKept(field, "it binds the claim and its composite resource")
+	put(out, path, was)
+	recordKept(o, out, field, "it binds the claim and its composite resource")
 }
 
 // sameReference reports whether two references are to the same object, be it in
@@ -146,8 +147,8 @@ func bound(object map[string]any) bool {
 
 // put sets a field of the new object below its spec, and leaves what that shares
 // with others as it is.
-func (p *proposer) put(path []string, value any) {
-	in := p.out.object.Object
+func put(out *proposal, path []string, value any) {
+	in := out.object.Object
 
 	for _, key := range path[:len(path)-1] {
 		copied := maps.Clone(resource.Map(in, key))
@@ -163,12 +164,7 @@ func (p *proposer) put(path []string, value any) {
 }
 
 // recordKept records that a field was put back, and warns the user with the reason.
-func (p *proposer) recordKept(field, why string) {
-	p.out.kept = append(p.out.kept, field)
-	p.out.warnings = append(p.out.warnings, fmt.Sprintf("%s: %s is unchanged: %s", p.title(), field, why))
-}
-
-// title is the object, for a person.
-func (l *lineage) title() string {
-	return fmt.Sprintf("%s %q", l.groupKind().Kind, resource.Name(l.target()))
+func recordKept(o objects, out *proposal, field, why string) {
+	out.kept = append(out.kept, field)
+	out.warnings = append(out.warnings, fmt.Sprintf("%s: %s is unchanged: %s", o.title(), field, why))
 }

@@ -6,11 +6,13 @@ package decision
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -22,13 +24,13 @@ import (
 // given it, and records what was asked for instead. One that nobody may make is
 // not gated: if it is stored all the same, that is because its Enforcement only
 // shows it. But what is put below an XR is, and its gate is closed.
-func (s *stamper) startGate() {
-	if s.Operation != OperationCreate || s.byManager() {
+func startGate(in *inputs, j *judged, s *stamped) {
+	if in.o.Operation != OperationCreate || in.by.isManager() {
 		return
 	}
 
-	unallowed := s.findings[0].Verdict == Unallowed
-	if unallowed && !s.putBelow() {
+	unallowed := j.findings[0].Verdict == Unallowed
+	if unallowed && !putBelow(in.o, in.by, s.object) {
 		return
 	}
 
@@ -37,7 +39,7 @@ func (s *stamper) startGate() {
 		return
 	}
 
-	if gate.HasDesired(s.object) || !unallowed && !s.gatedByPolicy() && !s.gatedByEnforcement() {
+	if gate.HasDesired(s.object) || !unallowed && !gatedByPolicy(in.o, in.auth) && !gatedByEnforcement(in.enforced) {
 		return
 	}
 
@@ -50,14 +52,14 @@ func (s *stamper) startGate() {
 	shut := []string{gate.ActionObserve}
 
 	asked := have
-	if first, err := gate.ParseDesired(s.asked); err == nil && first.Policies != nil &&
-		(s.answeredSet(first.Policies, have) || unallowed && gate.Same(have, shut)) {
+	if first, err := gate.ParseDesired(in.o.Asked); err == nil && first.Policies != nil &&
+		(answeredSet(in.o, in.outside, first.Policies, have) || unallowed && gate.Same(have, shut)) {
 		asked = first.Policies // What we answered before, to the same request.
 	}
 
 	annotate(s.object, v1alpha1.AnnotationDesiredPolicies, gate.FormatPolicies(asked))
 
-	set := s.initial(asked)
+	set := initial(in.outside, asked)
 	if unallowed {
 		set = shut
 	}
@@ -66,33 +68,33 @@ func (s *stamper) startGate() {
 		setPolicies(s.object, set)
 	}
 
-	if s.root() && slices.Contains(set, gate.ActionCreate) {
-		s.writeAllowances(s.buildingUp(), false)
+	if in.o.Root && slices.Contains(set, gate.ActionCreate) {
+		writeAllowances(in, j, s, buildingUp(in.by, s.object), false)
 	}
 }
 
 // putBelow reports whether somebody else than Crossplane makes a managed resource of an owner that is gone, as from a backup, or of an XR
 // that the composition function reports on. The garbage collector deletes the first, and with an open gate its external object.
-func (s *stamper) putBelow() bool {
-	if s.byCrossplane() || !resource.IsManaged(s.object) {
+func putBelow(o objects, by writer, object *unstructured.Unstructured) bool {
+	if by.isCrossplane() || !resource.IsManaged(object) {
 		return false
 	}
 
-	_, owned := resource.ParentOf(s.object)
-	if s.Parent == nil {
-		return owned && s.ParentGone
+	_, owned := resource.ParentOf(object)
+	if o.Parent == nil {
+		return owned && o.ParentGone
 	}
 
-	_, reports := resource.ProgressOf(s.Parent)
+	_, reports := resource.ProgressOf(o.Parent)
 
 	return owned && reports
 }
 
 // answeredSet reports whether a set is what we may have answered to one who asked for another: the first one, or one that
 // was moved with its record.
-func (s *stamper) answeredSet(first, have []string) bool {
-	set := s.initial(first)
-	if resource.Annotation(s.asked, v1alpha1.AnnotationGate) == "" {
+func answeredSet(o objects, outside outside, first, have []string) bool {
+	set := initial(outside, first)
+	if resource.Annotation(o.Asked, v1alpha1.AnnotationGate) == "" {
 		return gate.Same(set, have)
 	}
 
@@ -101,56 +103,56 @@ func (s *stamper) answeredSet(first, have []string) bool {
 
 // recordGate records the gate of a managed resource that is made with it open, and has it wait for what becomes of that
 // before it goes. Nobody has to write it later, when its provider writes it most.
-func (s *stamper) recordGate() {
-	if !s.Settings.Gates || s.Operation != OperationCreate || s.findings[0].Verdict == Unallowed || s.byManager() || !gate.Governed(s.object) {
+func recordGate(o objects, by writer, outside outside, now time.Time, findings []Finding, s *stamped) {
+	if !outside.gates || o.Operation != OperationCreate || findings[0].Verdict == Unallowed || by.isManager() || !gate.Governed(s.object) {
 		return
 	}
 
-	plan := gate.First(s.object, !s.Settings.WithoutLateInitialize.Has(s.groupKind()), s.Now)
-	if s.moveGate(plan) && !slices.Contains(s.object.GetFinalizers(), v1alpha1.Finalizer) {
+	plan := gate.First(s.object, outside.lateInitialize, now)
+	if moveGate(s, plan) && !slices.Contains(s.object.GetFinalizers(), v1alpha1.Finalizer) {
 		addFinalizer(s.object)
 	}
 }
 
 // openGate opens the gate of a managed resource in the write of what it opens for, as Crossplane applies it. Nobody has to
 // move it a moment later, when its provider writes it most, and the provider never sees one without the other.
-func (s *stamper) openGate() {
+func openGate(o objects, by writer, outside outside, now time.Time, s *stamped) {
 	said := func(u *unstructured.Unstructured) string { return resource.Annotation(u, v1alpha1.AnnotationTrace) }
-	if !s.Settings.Gates || s.Operation != OperationUpdate || !s.movable() || said(s.object) == said(s.Old) {
+	if !outside.gates || o.Operation != OperationUpdate || !movable(o, by) || said(s.object) == said(o.Old) {
 		return
 	}
 
-	if !gate.Same(setOf(s.object), setOf(s.Old)) {
+	if !gate.Same(setOf(s.object), setOf(o.Old)) {
 		return // A pipeline asks for no set that a gate is moved to. The API server refuses that.
 	}
 
 	before := &unstructured.Unstructured{Object: maps.Clone(s.object.Object)}
 	meta := maps.Clone(resource.Map(before.Object, "metadata"))
-	meta["generation"] = resource.Generation(s.Old)
-	before.Object["metadata"], before.Object["status"] = meta, s.Old.Object["status"]
-	setPolicies(before, setOf(s.Old))
+	meta["generation"] = resource.Generation(o.Old)
+	before.Object["metadata"], before.Object["status"] = meta, o.Old.Object["status"]
+	setPolicies(before, setOf(o.Old))
 
-	plan := gate.Opening(before, !s.Settings.WithoutLateInitialize.Has(s.groupKind()), s.Now)
-	if s.moveGate(plan) && gate.Same(setOf(s.object), setOf(s.asked)) {
+	plan := gate.Opening(before, outside.lateInitialize, now)
+	if moveGate(s, plan) && gate.Same(setOf(s.object), setOf(o.Asked)) {
 		s.overruled = slices.DeleteFunc(slices.Clone(s.overruled), func(field string) bool { return field == fieldPolicies })
 	}
 }
 
 // keepOwners leaves who owns what as it is where all that Crossplane asks for is put back, for the composition function saw
 // the gate before its last move. Nothing is written then, and the provider is not disturbed.
-func (s *stamper) keepOwners() {
-	if s.Operation != OperationUpdate || !s.movable() || len(s.changes) > 0 || s.opens {
+func keepOwners(o objects, by writer, changes []change.Change, s *stamped) {
+	if o.Operation != OperationUpdate || !movable(o, by) || len(changes) > 0 || s.opens {
 		return
 	}
 
 	allowances := func(u *unstructured.Unstructured) string {
 		return resource.Annotation(u, v1alpha1.AnnotationAllowances)
 	}
-	if gate.Same(setOf(s.asked), setOf(s.Old)) && allowances(s.asked) == allowances(s.Old) {
+	if gate.Same(setOf(o.Asked), setOf(o.Old)) && allowances(o.Asked) == allowances(o.Old) {
 		return
 	}
 
-	owners, ok := resource.Map(s.Old.Object, "metadata")["managedFields"]
+	owners, ok := resource.Map(o.Old.Object, "metadata")["managedFields"]
 	if meta := maps.Clone(resource.Map(s.object.Object, "metadata")); ok && meta != nil {
 		meta["managedFields"] = owners
 		s.object.Object["metadata"] = meta
@@ -158,7 +160,7 @@ func (s *stamper) keepOwners() {
 }
 
 // moveGate has the gate moved by a plan, nil for none, with the request.
-func (s *stamper) moveGate(plan *gate.Plan) bool {
+func moveGate(s *stamped, plan *gate.Plan) bool {
 	if plan == nil {
 		return false
 	}
@@ -185,8 +187,8 @@ func setOf(u *unstructured.Unstructured) []string {
 }
 
 // movable reports whether Crossplane applies a managed resource whose gate may be another one when that is stored.
-func (l *lineage) movable() bool {
-	return l.applies() && gate.Governed(l.Old) && resource.Annotation(l.New, v1alpha1.AnnotationWish) != ""
+func movable(o objects, by writer) bool {
+	return by.applies() && gate.Governed(o.Old) && resource.Annotation(o.New, v1alpha1.AnnotationWish) != ""
 }
 
 // MovesGate reports whether a gate may be moved, or a deletion be blocked, with a request.
@@ -196,18 +198,18 @@ func MovesGate(req *Request) bool {
 
 // buildingUp is what a root's provider may do to build it up, as what a parent
 // that was never ready composes is.
-func (s *stamper) buildingUp() []v1alpha1.Allowance {
+func buildingUp(by writer, object *unstructured.Unstructured) []v1alpha1.Allowance {
 	return []v1alpha1.Allowance{{
 		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
-		Generation: 1, ID: allowance.ID(1, 0), Initiator: s.User.Name,
+		Generation: 1, ID: allowance.ID(1, 0), Initiator: by.User.Name,
 		Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceCreation, Field: v1alpha1.MutationCreate},
-		Trace:  []v1alpha1.Hop{{Kind: s.object.GetKind(), Name: resource.Name(s.object), Generation: 1, Field: v1alpha1.MutationCreate}},
+		Trace:  []v1alpha1.Hop{{Kind: object.GetKind(), Name: resource.Name(object), Generation: 1, Field: v1alpha1.MutationCreate}},
 	}}
 }
 
 // initial is the set a new managed resource starts with.
-func (f *facts) initial(asked []string) []string {
-	return gate.Initial(asked, !f.Settings.WithoutLateInitialize.Has(f.groupKind()))
+func initial(outside outside, asked []string) []string {
+	return gate.Initial(asked, outside.lateInitialize)
 }
 
 // setPolicies sets the management policies of an object, and leaves what its spec
@@ -222,20 +224,20 @@ func setPolicies(u *unstructured.Unstructured, set []string) {
 // function stamped before the gate was moved. That happens at nearly every allowed
 // change, and a refusal would have Crossplane warn of it. Anybody else's write, and
 // what a pipeline without the function asks for, the API server refuses.
-func (p *proposer) restoreGate() {
-	if p.Operation != OperationUpdate || !p.movable() {
+func restoreGate(o objects, by writer, out *proposal) {
+	if o.Operation != OperationUpdate || !movable(o, by) {
 		return
 	}
 
-	was, is := setOf(p.Old), setOf(p.out.object)
+	was, is := setOf(o.Old), setOf(out.object)
 	if !gate.Same(was, is) && gate.Moved(was) && gate.Moved(is) {
-		setPolicies(p.out.object, was)
-		p.out.overruled = append(p.out.overruled, fieldPolicies)
+		setPolicies(out.object, was)
+		out.overruled = append(out.overruled, fieldPolicies)
 
-		if fields := gate.StayOwned(p.Old, p.out.object); fields != nil {
-			meta := maps.Clone(resource.Map(p.out.object.Object, "metadata"))
+		if fields := gate.StayOwned(o.Old, out.object); fields != nil {
+			meta := maps.Clone(resource.Map(out.object.Object, "metadata"))
 			meta["managedFields"] = fields
-			p.out.object.Object["metadata"] = meta
+			out.object.Object["metadata"] = meta
 		}
 	}
 }
@@ -243,19 +245,19 @@ func (p *proposer) restoreGate() {
 // gatedByPolicy reports whether a policy allows actions of the object's provider:
 // one about the object itself, or one about its parent that allows changes of
 // its kind.
-func (t *gating) gatedByPolicy() bool {
-	for _, p := range t.Policies.For(t.groupKind()) {
-		if allowsExternal(p) && p.Selects(t.input()) {
+func gatedByPolicy(o objects, auth *authority) bool {
+	for _, p := range auth.Policies.For(o.groupKind()) {
+		if allowsExternal(p) && p.Selects(auth.input()) {
 			return true
 		}
 	}
 
-	if t.Parent == nil {
+	if o.Parent == nil {
 		return false
 	}
 
-	return slices.ContainsFunc(t.Policies.For(t.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
-		return allowsExternal(p) && t.namedBy(p)
+	return slices.ContainsFunc(auth.Policies.For(o.Parent.GroupVersionKind().GroupKind()), func(p *policy.Policy) bool {
+		return allowsExternal(p) && namedBy(o, p)
 	})
 }
 
@@ -267,8 +269,8 @@ func allowsExternal(p *policy.Policy) bool {
 
 // namedBy reports whether a policy about the parent, whatever its labels, allows
 // changes of the object's kind.
-func (t *gating) namedBy(p *policy.Policy) bool {
-	gk := t.groupKind()
+func namedBy(o objects, p *policy.Policy) bool {
+	gk := o.groupKind()
 
 	return p.Spec().Match.ObjectSelector == nil && p.Spec().Match.NamespaceSelector == nil &&
 		slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
@@ -278,8 +280,8 @@ func (t *gating) namedBy(p *policy.Policy) bool {
 
 // gatedByEnforcement reports whether an Enforcement that does more than report
 // governs the object.
-func (t *gating) gatedByEnforcement() bool {
-	return slices.ContainsFunc(t.governing, func(e *enforcement.Enforcement) bool {
+func gatedByEnforcement(enforced enforced) bool {
+	return slices.ContainsFunc(enforced.governing, func(e *enforcement.Enforcement) bool {
 		return enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold)
 	})
 }

@@ -41,6 +41,18 @@ func (r *Request) input() policy.Input {
 	return in
 }
 
+// inputOf is what they see of some objects of the request.
+func (r *Request) inputOf(o objects) policy.Input {
+	if r.Operation == o.Operation && r.Old == o.Old && r.New == o.New && r.Parent == o.Parent {
+		return r.input()
+	}
+
+	of := *r
+	of.Operation, of.Old, of.New, of.Parent = o.Operation, o.Old, o.New, o.Parent
+
+	return of.input()
+}
+
 // ReadsParent reports whether a request is decided by more of the parent than
 // decisions otherwise need, see [resource.Trim]: an expression reads it.
 func (r *Request) ReadsParent() bool {

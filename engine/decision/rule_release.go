@@ -16,66 +16,66 @@ import (
 // may lose the reference to a parent that is gone, or get another one instead,
 // be released, and become a part of an XR. None of that reaches the external
 // object: the gate stays as it is.
-func (j *judge) byRelease(c change.Change) (Finding, bool) {
-	if j.Operation != OperationUpdate || j.User.Machine() {
+func byRelease(o objects, by writer, c change.Change) (Finding, bool) {
+	if o.Operation != OperationUpdate || by.User.Machine() {
 		return Finding{}, false
 	}
 
 	switch {
 	case under(c, "metadata", "ownerReferences"):
-		if !j.ParentGone && (j.Parent == nil || !resource.Deleting(j.Parent)) {
+		if !o.ParentGone && (o.Parent == nil || !resource.Deleting(o.Parent)) {
 			return Finding{}, false
 		}
-	case under(c, "metadata", "annotations") && j.mayRelease():
+	case under(c, "metadata", "annotations") && mayRelease(o, by):
 		if len(c.Path) < 3 || c.Path[2].Field != v1alpha1.AnnotationRelease {
 			return Finding{}, false
 		}
-	case !j.composesMore(c):
+	case !o.composesMore(c):
 		return Finding{}, false
 	}
 
-	return Finding{cause: cause{initiator: j.User.Name}}, true
+	return Finding{cause: cause{initiator: by.User.Name}}, true
 }
 
 // mayRelease reports whether the writer may ask to leave the external object
 // behind: a person, of a managed resource that nobody composes any more, or that is being deleted or to be, itself or with its parent.
 // What somebody composes again, or copies, is not released.
-func (l *lineage) mayRelease() bool {
-	left := l.Parent == nil || resource.Deleting(l.Parent) || l.leaves()
+func mayRelease(o objects, by writer) bool {
+	left := o.Parent == nil || resource.Deleting(o.Parent) || o.isLeaving()
 
-	return l.Operation == OperationUpdate && !l.User.Machine() && l.User.Name != "" && left && resource.IsManaged(l.Old)
+	return o.Operation == OperationUpdate && !by.User.Machine() && by.User.Name != "" && left && resource.IsManaged(o.Old)
 }
 
 // leaves reports whether the object is being deleted, or is to be and it is allowed.
-func (l *lineage) leaves() bool {
-	if l.Old == nil {
+func (o objects) isLeaving() bool {
+	if o.Old == nil {
 		return false
 	}
 
-	list, err := allowance.Parse(l.Old)
+	list, err := allowance.Parse(o.Old)
 
-	return resource.Deleting(l.Old) || err == nil && allowance.GrantsDeletion(list)
+	return resource.Deleting(o.Old) || err == nil && allowance.GrantsDeletion(list)
 }
 
 // mayDrop reports whether an annotation of ours that the writer leaves out is to
 // go: a person takes a release back, or a record that is not understood, and a function
 // that is taken out of a pipeline records no wishes any more.
-func (l *lineage) mayDrop(key string) bool {
+func mayDrop(o objects, by writer, key string) bool {
 	switch {
-	case key == v1alpha1.AnnotationWish && l.applies():
+	case key == v1alpha1.AnnotationWish && by.applies():
 		return true
-	case l.User.Machine() || l.User.Name == "":
+	case by.User.Machine() || by.User.Name == "":
 		return false
 	default:
-		return key == v1alpha1.AnnotationRelease || !understood(l.Old, key)
+		return key == v1alpha1.AnnotationRelease || !understood(o.Old, key)
 	}
 }
 
 // composesMore reports whether an XR is to refer to one more resource that it is
 // made of. Crossplane takes none that belongs to another. One that is paused from
 // the start shows only now that it is an XR.
-func (l *lineage) composesMore(c change.Change) bool {
-	return c.Addition() && (resource.IsComposite(l.Old) || resource.IsComposite(l.New)) &&
+func (o objects) composesMore(c change.Change) bool {
+	return c.Addition() && (resource.IsComposite(o.Old) || resource.IsComposite(o.New)) &&
 		(under(c, "spec", "resourceRefs") || under(c, "spec", "crossplane", "resourceRefs"))
 }
 

@@ -6,6 +6,7 @@ package decision
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,12 +17,20 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 )
 
+// windows are the UpgradeAllowances.
+type windows struct {
+	// all there are, active or not.
+	all []*allowance.Window
+	// open are those that are open for the user and the object.
+	open func() []*allowance.Window
+}
+
 // byUpgrade searches for an active UpgradeAllowance that covers the change. None
 // does below an object that somebody edited who might not: it would carry that
 // along.
-func (j *judge) byUpgrade(c change.Change) (Finding, bool) {
-	best := j.windowFor(c)
-	if best == nil || len(j.edited) > 0 {
+func byUpgrade(o objects, above *above, windows windows, c change.Change) (Finding, bool) {
+	best := windows.windowFor(o, c)
+	if best == nil || len(above.edited) > 0 {
 		return Finding{}, false
 	}
 
@@ -33,11 +42,11 @@ func (j *judge) byUpgrade(c change.Change) (Finding, bool) {
 
 // windowFor is the active UpgradeAllowance that covers a change, of several the
 // first by name; nil where none does.
-func (w *windows) windowFor(c change.Change) *allowance.Window {
+func (windows windows) windowFor(o objects, c change.Change) *allowance.Window {
 	var best *allowance.Window
 
-	for _, u := range w.openWindows() {
-		if u.Covers(w.groupKind(), c) && (best == nil || u.GetName() < best.GetName()) {
+	for _, u := range windows.open() {
+		if u.Covers(o.groupKind(), c) && (best == nil || u.GetName() < best.GetName()) {
 			best = u
 		}
 	}
@@ -45,32 +54,32 @@ func (w *windows) windowFor(c change.Change) *allowance.Window {
 	return best
 }
 
-// openWindows are those that are open for this user and object: found once, and
-// anew where what is held may have changed the object.
-func (w *windows) openWindows() []*allowance.Window {
-	if w.open == nil {
-		w.open = make([]*allowance.Window, 0, len(w.Upgrades))
-
-		for _, u := range w.Upgrades {
-			if w.upgradeApplies(u) {
-				w.open = append(w.open, u)
-			}
-		}
+// openWindows finds those that are open for a user and an object, once.
+func openWindows(all []*allowance.Window, o objects, by writer, now time.Time) windows {
+	if len(all) == 0 {
+		return windows{open: noWindows}
 	}
 
-	return w.open
+	return windows{all: all, open: sync.OnceValue(func() []*allowance.Window {
+		return slices.DeleteFunc(slices.Clone(all), func(u *allowance.Window) bool { return !upgradeApplies(u, o, by, now) })
+	})}
+}
+
+func noWindows() []*allowance.Window { return nil }
+
+// of are those for other objects.
+func (windows windows) of(o objects, by writer, now time.Time) windows {
+	return openWindows(windows.all, o, by, now)
 }
 
 // InitiatorOfWindow is who starts what an UpgradeAllowance allows, as it is
 // written in traces.
 func InitiatorOfWindow(name string) string { return allowance.InitiatorOfWindow(name) }
 
-// upgradeApplies reports whether a window is open for this user and object.
-func (w *windows) upgradeApplies(u *allowance.Window) bool {
-	obj := w.target()
-
-	return u.Spec.ServiceAccount == w.User.Name && u.InForce(w.Now) && u.Selects(obj, w.Old) &&
-		(!u.Spec.OncePerObject || !changedUnder(obj, u))
+// upgradeApplies reports whether a window is open for a user and an object.
+func upgradeApplies(u *allowance.Window, o objects, by writer, now time.Time) bool {
+	return u.Spec.ServiceAccount == by.User.Name && u.InForce(now) && u.Selects(o.target(), o.Old) &&
+		(!u.Spec.OncePerObject || !changedUnder(o.target(), u))
 }
 
 // changedUnder reports whether a window has allowed a change of an object.
@@ -84,8 +93,8 @@ func changedUnder(obj *unstructured.Unstructured, u *allowance.Window) bool {
 func windowUID(u *allowance.Window) types.UID { return cmp.Or(u.GetUID(), types.UID(u.GetName())) }
 
 // uidOf is that of a window by its name.
-func (w *windows) uidOf(name string) types.UID {
-	for _, u := range w.Upgrades {
+func (windows windows) uidOf(name string) types.UID {
+	for _, u := range windows.all {
 		if u.GetName() == name {
 			return windowUID(u)
 		}

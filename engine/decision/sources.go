@@ -213,21 +213,21 @@ func (d *Decision) cause(f Finding) Cause {
 }
 
 // sourceOf is what allowed a change.
-func (n *sources) sourceOf(f Finding) Source {
+func decidedBy(policies *policy.Set, enforced enforced, windows windows, f Finding) Source {
 	out := Source{Kind: f.kind(), Name: f.Policy}
 
 	switch out.Kind {
 	case policy.KindUpgrade:
-		out.Generation = n.generationOfWindow(f.Policy)
+		out.Generation = windows.generationOfWindow(f.Policy)
 	case policy.KindEnforcement:
 		name, _, _ := strings.Cut(f.Policy, "/")
-		for _, e := range n.governing {
+		for _, e := range enforced.governing {
 			if e.Name() == name {
 				out.Generation = e.Generation()
 			}
 		}
 	default:
-		out.Generation = n.generationOfPolicy(f.Policy)
+		out.Generation = generationOfPolicy(policies, windows, f.Policy)
 	}
 
 	return out
@@ -235,16 +235,16 @@ func (n *sources) sourceOf(f Finding) Source {
 
 // generationOfPolicy is that of a policy, or of the window of its name whose
 // allowance led to a change.
-func (n *sources) generationOfPolicy(name string) int64 {
-	if p := n.Policies.ByName(name); p != nil {
+func generationOfPolicy(policies *policy.Set, windows windows, name string) int64 {
+	if p := policies.ByName(name); p != nil {
 		return p.Generation()
 	}
 
-	return n.generationOfWindow(name)
+	return windows.generationOfWindow(name)
 }
 
-func (n *sources) generationOfWindow(name string) int64 {
-	for _, u := range n.Upgrades {
+func (windows windows) generationOfWindow(name string) int64 {
+	for _, u := range windows.all {
 		if u.GetName() == name {
 			return u.GetGeneration()
 		}
@@ -254,9 +254,9 @@ func (n *sources) generationOfWindow(name string) int64 {
 }
 
 // nameOwners adds to the last text about each policy whom to ask.
-func (n *sources) nameOwners(lacks []Lack) {
+func nameOwners(policies *policy.Set, lacks []Lack) {
 	for i, l := range lacks {
-		p := n.Policies.ByName(l.Policy)
+		p := policies.ByName(l.Policy)
 		if l.ofWindow() || p == nil || p.Spec().Owner == nil ||
 			slices.ContainsFunc(lacks[i+1:], func(later Lack) bool { return later.Policy == l.Policy && !later.ofWindow() }) {
 			continue
@@ -278,16 +278,16 @@ func (n *sources) nameOwners(lacks []Lack) {
 
 // lackingGeneration is the generation of the policy, or window, that lacks
 // something.
-func (n *sources) lackingGeneration(l Lack) int64 {
+func lackingGeneration(policies *policy.Set, windows windows, l Lack) int64 {
 	if l.ofWindow() {
-		return n.generationOfWindow(l.Policy)
+		return windows.generationOfWindow(l.Policy)
 	}
 
-	if p := n.Policies.ByName(l.Policy); p != nil {
+	if p := policies.ByName(l.Policy); p != nil {
 		return p.Generation()
 	}
 
-	for _, b := range n.Policies.Broken() {
+	for _, b := range policies.Broken() {
 		if b.Name == l.Policy {
 			return b.Generation
 		}
@@ -298,7 +298,7 @@ func (n *sources) lackingGeneration(l Lack) int64 {
 
 // attest notes the values that were captured on the way to a change, and from the
 // object itself.
-func (s *stamper) attest(hops ...v1alpha1.Hop) {
+func (s *stamped) attest(hops ...v1alpha1.Hop) {
 	for i := range hops {
 		if len(hops[i].Attestations) > 0 {
 			s.attestations = policy.MergeAttestations(s.attestations, hops[i].Attestations)
@@ -309,8 +309,8 @@ func (s *stamper) attest(hops ...v1alpha1.Hop) {
 // attestLead notes what the policies about an unallowed change capture, or about
 // one that leaves no trace: who asks with a ticket is to be found by it, though it
 // was of no use.
-func (s *stamper) attestLead() {
-	lead, ok := lead(s.findings)
+func attestLead(o objects, policies *policy.Set, findings []Finding, s *stamped) {
+	lead, ok := lead(findings)
 	if !ok || lead.Verdict == Ungoverned || lead.Verdict == Allowed && s.attestations != nil {
 		return
 	}
@@ -319,9 +319,9 @@ func (s *stamper) attestLead() {
 		s.attest(lead.cause.trace...)
 	}
 
-	u := cmp.Or(s.asked, s.target())
+	u := cmp.Or(o.Asked, o.target())
 
-	for _, p := range s.Policies.For(s.groupKind()) {
+	for _, p := range policies.For(o.groupKind()) {
 		if len(p.Spec().Match.Capture) > 0 && p.Covers(lead.Change) {
 			s.attest(v1alpha1.Hop{Attestations: p.Attestations(u.Object)})
 		}

@@ -20,20 +20,20 @@ import (
 // askedBy is the user who asks for a change that is held: of what Crossplane passes on
 // from a Claim who edited that, for it copies the spec field by field. Empty where
 // nobody knows.
-func (g *judged) askedBy(c change.Change) string {
-	if g.Action != "" {
+func askedBy(o objects, by writer, how manner, above *above, places *places, c change.Change) string {
+	if how.Action != "" {
 		return "" // A composition function asks for nobody.
 	}
 
-	user := g.User.Name
+	user := by.User.Name
 
-	if g.byCrossplane() {
-		i := slices.IndexFunc(g.edited, func(e v1alpha1.HeldChange) bool { return g.withinEdit(c, e) })
-		if i < 0 || !resource.BoundToClaim(g.New) {
+	if by.isCrossplane() {
+		i := slices.IndexFunc(above.edited, func(e v1alpha1.HeldChange) bool { return places.withinEdit(c, e) })
+		if i < 0 || !resource.BoundToClaim(o.New) {
 			return ""
 		}
 
-		user = allowance.Author(g.edited[i])
+		user = allowance.Author(above.edited[i])
 	}
 
 	return change.Text(user, maxEditValue)

@@ -5,6 +5,7 @@ package decision
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,36 +19,36 @@ import (
 
 // byRepair allows what puts back what somebody has changed or deleted by hand. Nothing else follows from it: what it restores was
 // followed when it was made.
-func (j *judge) byRepair(c change.Change) (Finding, bool) {
-	if j.Parent == nil || resource.Deleting(j.Parent) || !j.repairs(c) {
+func byRepair(o objects, by writer, desired desired, c change.Change) (Finding, bool) {
+	if o.Parent == nil || resource.Deleting(o.Parent) || !repairs(o, by, desired, c) {
 		return Finding{}, false
 	}
 
-	restored := j.restoredBy(c)
+	restored := restoredBy(o, by, c)
 
 	return Finding{cause: cause{initiator: restored.Initiator, trace: restored.Trace, propagated: true}}, true
 }
 
 // repairs reports whether a change is one: the composition function says so, to us or on the object.
-func (f *facts) repairs(c change.Change) bool {
+func repairs(o objects, by writer, desired desired, c change.Change) bool {
 	switch {
-	case f.RepairsNow != nil:
-		return f.New != nil && f.RepairsNow(f.New.Object, c)
-	case !f.applies():
+	case desired.repairsNow != nil:
+		return o.New != nil && desired.repairsNow(o.New.Object, c)
+	case !by.applies():
 		return false
-	case f.Operation == OperationCreate:
-		return c.Field == v1alpha1.MutationCreate && wish.CreatesAgain(f.New, f.Parent)
+	case o.Operation == OperationCreate:
+		return c.Field == v1alpha1.MutationCreate && wish.CreatesAgain(o.New, o.Parent)
 	default:
-		return f.Operation == OperationUpdate && wish.RepairsNow(f.Old, f.New, c)
+		return o.Operation == OperationUpdate && wish.RepairsNow(o.Old, o.New, c)
 	}
 }
 
 // restoredBy is the change that a repair restores, as far as it is known: that of the field, or else the creation; of what is
 // created again, the creation of its parent.
-func (f *facts) restoredBy(c change.Change) v1alpha1.TraceEntry {
-	of := f.Old
+func restoredBy(o objects, by writer, c change.Change) v1alpha1.TraceEntry {
+	of := o.Old
 	if of == nil {
-		of = f.Parent
+		of = o.Parent
 	}
 
 	entries, _ := allowance.ParseTrace(of) // What does not parse is reported when it is written.
@@ -60,21 +61,21 @@ func (f *facts) restoredBy(c change.Change) v1alpha1.TraceEntry {
 	}
 
 	if i < 0 {
-		return v1alpha1.TraceEntry{Initiator: f.User.Name}
+		return v1alpha1.TraceEntry{Initiator: by.User.Name}
 	}
 
 	return entries[i]
 }
 
 // repairOf is the entry of a repair of an object: that of the change which it restores, marked.
-func (s *stamper) repairOf(u *unstructured.Unstructured, f Finding, place string, generation int64) v1alpha1.TraceEntry {
+func repairOf(by writer, now time.Time, u *unstructured.Unstructured, f Finding, place string, generation int64) v1alpha1.TraceEntry {
 	out := v1alpha1.TraceEntry{
 		Field: f.Change.Field, Place: place, Generation: generation, Initiator: f.cause.initiator, Trace: f.cause.trace,
-		Repaired: &metav1.Time{Time: s.Now},
+		Repaired: &metav1.Time{Time: now},
 	}
 
 	// Of one hop is what somebody may change on the object itself: this is not.
-	for len(out.Trace) < 2 && f.cause.initiator != s.User.Name || len(out.Trace) == 0 {
+	for len(out.Trace) < 2 && f.cause.initiator != by.User.Name || len(out.Trace) == 0 {
 		hop := v1alpha1.Hop{Kind: u.GetKind(), Name: resource.Name(u), Generation: generation, Field: f.Change.Field}
 		out.Trace = allowance.ExtendTrace(out.Trace, hop)
 	}

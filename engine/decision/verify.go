@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -16,27 +17,26 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// A reviewer compares what the writer asks for of our annotations with what is
-// stored. Controllers copy annotations from one object to another without meaning
+// What the writer asks for of our annotations is compared with what is stored. Controllers copy
+// annotations from one object to another without meaning
 // anything by it, so their writes are put right silently; a person who writes a value
 // of theirs is reported. What we wrote ourselves, when we were asked about the same
 // request before, is no forgery.
-type reviewer struct{ *stamper }
 
 // overrule notes the annotations of which the writer's value is not what is stored.
-func (d *Decision) overrule(r reviewer) {
-	for key, v := range resource.Map(r.asked.Object, "metadata", "annotations") {
+func (d *Decision) overrule(in *inputs, j *judged, s *stamped) {
+	for key, v := range resource.Map(in.o.Asked.Object, "metadata", "annotations") {
 		value, _ := v.(string)
-		if !ours(key) || resource.Annotation(r.object, key) == value {
+		if !ours(key) || resource.Annotation(s.object, key) == value {
 			continue
 		}
 
 		d.Overruled = append(d.Overruled, key)
 
 		switch {
-		case !r.forged(key, value):
-		case len(r.changes) > 0: // As a rollback copies what an older ReplicaSet has.
-			d.Warnings = append(d.Warnings, keptMessage(r.object, key))
+		case !isForged(in.o, in.by, in.earlier, j, s.object, key, value):
+		case len(j.changes) > 0: // As a rollback copies what an older ReplicaSet has.
+			d.Warnings = append(d.Warnings, keptMessage(s.object, key))
 		default:
 			d.Forged = append(d.Forged, key)
 		}
@@ -48,21 +48,21 @@ func (d *Decision) overrule(r reviewer) {
 
 // forged reports whether a new value of our annotation was made up by a person,
 // and not carried along from the parent or from our earlier answer.
-func (r reviewer) forged(key, value string) bool {
-	if r.Operation != OperationUpdate || r.User.Machine() || value == "" || value == resource.Annotation(r.Old, key) {
+func isForged(o objects, by writer, earlier earlier, j *judged, object *unstructured.Unstructured, key, value string) bool {
+	if o.Operation != OperationUpdate || by.User.Machine() || value == "" || value == resource.Annotation(o.Old, key) {
 		return false
 	}
 
-	if r.Parent != nil && resource.Annotation(r.Parent, key) == value {
+	if o.Parent != nil && resource.Annotation(o.Parent, key) == value {
 		return false
 	}
 
-	return !r.copied(key, value) && !r.answered(key, value)
+	return !isCopied(object, key, value) && !answered(o, earlier, j, object, key, value)
 }
 
 // copied reports whether a value comes from another object, as a rollback copies
 // the annotations of an older ReplicaSet to its Deployment.
-func (r reviewer) copied(key, value string) bool {
+func isCopied(object *unstructured.Unstructured, key, value string) bool {
 	switch key {
 	case v1alpha1.AnnotationInitialized, v1alpha1.AnnotationRecord:
 		return true
@@ -74,7 +74,7 @@ func (r reviewer) copied(key, value string) bool {
 	return !slices.ContainsFunc(entries(value), func(e entry) bool {
 		last, ok := e.last()
 
-		return !ok || last.Kind == r.object.GetKind() && last.Name == resource.Name(r.object)
+		return !ok || last.Kind == object.GetKind() && last.Name == resource.Name(object)
 	})
 }
 
@@ -83,18 +83,18 @@ func (r reviewer) copied(key, value string) bool {
 // the object, at the generation that comes, and has the initiator of an allowed
 // change of it. An answer to what another webhook then changed is not the one
 // we give now.
-func (r reviewer) answered(key, value string) bool {
+func answered(o objects, earlier earlier, j *judged, object *unstructured.Unstructured, key, value string) bool {
 	switch key {
 	case v1alpha1.AnnotationHeld:
-		return r.action == v1alpha1.ActionHold || !r.allowed()
+		return j.action == v1alpha1.ActionHold || !j.allowed()
 	case v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace:
 	default:
 		return false
 	}
 
-	was := entries(resource.Annotation(r.Old, key))
-	generation := r.predictGeneration()
-	request := r.request(generation)
+	was := entries(resource.Annotation(o.Old, key))
+	generation := predictGeneration(o, j.changes, j.back)
+	request := requestNumber(o, earlier, generation)
 
 	for _, e := range entries(value) {
 		if slices.ContainsFunc(was, func(o entry) bool { return o.text == e.text }) {
@@ -102,8 +102,8 @@ func (r reviewer) answered(key, value string) bool {
 		}
 
 		last, ok := e.last()
-		if !ok || last.Kind != r.object.GetKind() || last.Name != resource.Name(r.object) ||
-			last.Generation != generation || last.Request != request || !r.began(e.Initiator) {
+		if !ok || last.Kind != object.GetKind() || last.Name != resource.Name(object) ||
+			last.Generation != generation || last.Request != request || !j.began(e.Initiator) {
 			return false
 		}
 	}
@@ -112,51 +112,51 @@ func (r reviewer) answered(key, value string) bool {
 }
 
 // began reports whether an allowed change of the request has an initiator.
-func (g *judged) began(initiator string) bool {
-	return slices.ContainsFunc(g.findings, func(f Finding) bool {
+func (j *judged) began(initiator string) bool {
+	return slices.ContainsFunc(j.findings, func(f Finding) bool {
 		return f.Verdict == Allowed && f.cause.initiator == initiator
 	})
 }
 
 // conflict says why what will be stored is not what is decided; empty where it is.
 // What is held was taken back before, and is no change any more.
-func (r reviewer) conflict() string {
-	if r.action != v1alpha1.ActionDeny && r.action != v1alpha1.ActionHold {
+func conflict(o objects, j *judged, s *stamped) string {
+	if j.action != v1alpha1.ActionDeny && j.action != v1alpha1.ActionHold {
 		return ""
 	}
 
-	if r.action == v1alpha1.ActionHold && r.Operation == OperationUpdate && !r.allowed() {
+	if j.action == v1alpha1.ActionHold && o.Operation == OperationUpdate && !j.allowed() {
 		return fmt.Sprintf("%s: %s, and could not be kept back, for something else set it again, "+
-			"or Kausality was not asked before: try again", r.title(), unallowedMessage(r.findings))
+			"or Kausality was not asked before: try again", o.title(), unallowedMessage(j.findings))
 	}
 
-	differ := r.differing()
+	differ := differing(o, s)
 	if len(differ) == 0 {
 		return ""
 	}
 
 	return fmt.Sprintf("%s: %s is not what Kausality gives for this change: "+
-		"another webhook changed the object after it, or Kausality was not asked before: try again", r.title(), strings.Join(differ, ", "))
+		"another webhook changed the object after it, or Kausality was not asked before: try again", o.title(), strings.Join(differ, ", "))
 }
 
 // differing are the annotations of ours, and the gate that opens, that would be stored otherwise than
 // they should. What was held is no change any more, so nothing shows what to
 // record of it; an edit was recorded at another moment.
-func (r reviewer) differing() []string {
-	got := resource.Map(r.asked.Object, "metadata", "annotations")
-	want := resource.Map(r.object.Object, "metadata", "annotations")
+func differing(o objects, s *stamped) []string {
+	got := resource.Map(o.Asked.Object, "metadata", "annotations")
+	want := resource.Map(s.object.Object, "metadata", "annotations")
 
 	var out []string
 
 	for _, annotations := range []map[string]any{got, want} {
 		for key := range annotations {
-			if ours(key) && key != v1alpha1.AnnotationHeld && !slices.Contains(out, key) && !r.sameFinally(key) {
+			if ours(key) && key != v1alpha1.AnnotationHeld && !slices.Contains(out, key) && !sameFinally(o, s.object, key) {
 				out = append(out, key)
 			}
 		}
 	}
 
-	if r.opens && !gate.Same(setOf(r.asked), setOf(r.object)) {
+	if s.opens && !gate.Same(setOf(o.Asked), setOf(s.object)) {
 		out = append(out, fieldPolicies)
 	}
 
@@ -169,31 +169,31 @@ func (r reviewer) differing() []string {
 // Since the mutating webhook was asked, the API server may have made a name and
 // filled in other fields, which then count as changed too: for the same reason,
 // to the same end, but by another path.
-func (r reviewer) sameFinally(key string) bool {
-	if resource.Annotation(r.asked, key) == resource.Annotation(r.object, key) {
+func sameFinally(o objects, object *unstructured.Unstructured, key string) bool {
+	if resource.Annotation(o.Asked, key) == resource.Annotation(object, key) {
 		return true
 	}
 
 	switch key {
 	case v1alpha1.AnnotationAllowances:
-		got, gotErr := allowance.Parse(r.asked)
-		want, wantErr := allowance.Parse(r.object)
+		got, gotErr := allowance.Parse(o.Asked)
+		want, wantErr := allowance.Parse(object)
 
 		return gotErr == nil && wantErr == nil && sameGrants(got, want) && sameGrants(want, got)
 	case v1alpha1.AnnotationTrace:
-		got, gotErr := allowance.ParseTrace(r.asked)
-		want, wantErr := allowance.ParseTrace(r.object)
+		got, gotErr := allowance.ParseTrace(o.Asked)
+		want, wantErr := allowance.ParseTrace(object)
 
 		return gotErr == nil && wantErr == nil && len(got) > 0 && len(want) > 0 &&
 			got[0].Generation == want[0].Generation && got[0].Initiator == want[0].Initiator
 	case v1alpha1.AnnotationRecord:
-		got, gotErr := allowance.ParseRecord(r.asked)
-		want, wantErr := allowance.ParseRecord(r.object)
+		got, gotErr := allowance.ParseRecord(o.Asked)
+		want, wantErr := allowance.ParseRecord(object)
 
 		return gotErr == nil && wantErr == nil && got.Request == want.Request && len(got.Used) >= len(want.Used) &&
 			slices.Equal(got.Windows, want.Windows)
 	case v1alpha1.AnnotationGate: // It has the time at which the mutating webhook was asked; the manager writes one that is not there.
-		return r.Operation == OperationCreate && resource.Annotation(r.asked, key) == "" || gate.SameRecord(r.asked, r.object)
+		return o.Operation == OperationCreate && resource.Annotation(o.Asked, key) == "" || gate.SameRecord(o.Asked, object)
 	default:
 		return false
 	}

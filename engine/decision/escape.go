@@ -18,18 +18,13 @@ import (
 // and one that makes the change. So what they read is gated like any field, of
 // what an Enforcement governs.
 
-// readFreed finds out whether an Enforcement that governs the object would no
+// freesItself reports whether an Enforcement that governs the object would no
 // longer govern it once the request is stored.
-func (f *facts) readFreed() {
-	if f.Operation != OperationUpdate {
-		return
-	}
-
-	in := f.input()
+func freesItself(target enforcement.Target, in policy.Input, governing []*enforcement.Enforcement) bool {
 	in.OldObject = in.Object
 
-	f.freed = slices.ContainsFunc(f.governing, func(e *enforcement.Enforcement) bool {
-		governs, _ := e.Governs(f.enforced(), in) // What fails was reported.
+	return slices.ContainsFunc(governing, func(e *enforcement.Enforcement) bool {
+		governs, _ := e.Governs(target, in) // What fails was reported.
 
 		return !governs
 	})
@@ -44,22 +39,22 @@ const crossplaneLabels = "crossplane.io/"
 // the first effect any change may, and a label that a selector reads always. Of
 // windows only those for the user count: others may set it, to say what the window is
 // about.
-func (s *subjects) frees(c change.Change) bool {
-	if s.freed && (!c.Metadata() || under(c, "metadata", "labels") || under(c, "metadata", "annotations")) {
+func frees(o objects, by writer, policies *policy.Set, enforced enforced, windows windows, c change.Change) bool {
+	if enforced.freed && (!c.Metadata() || under(c, "metadata", "labels") || under(c, "metadata", "annotations")) {
 		return true
 	}
 
-	if len(s.governing) == 0 || !under(c, "metadata", "labels") || len(c.Path) < 3 {
+	if len(enforced.governing) == 0 || !under(c, "metadata", "labels") || len(c.Path) < 3 {
 		return false
 	}
 
 	label := c.Path[2].Field
-	if s.byCrossplane() && strings.HasPrefix(label, crossplaneLabels) {
+	if by.isCrossplane() && strings.HasPrefix(label, crossplaneLabels) {
 		return false // It is how Crossplane finds what belongs together.
 	}
 
-	return slices.ContainsFunc(s.Policies.For(s.groupKind()), func(p *policy.Policy) bool { return p.SelectsBy(label) }) ||
-		slices.ContainsFunc(s.Upgrades, func(u *allowance.Window) bool {
-			return u.Spec.ServiceAccount == s.User.Name && u.SelectsBy(label)
+	return slices.ContainsFunc(policies.For(o.groupKind()), func(p *policy.Policy) bool { return p.SelectsBy(label) }) ||
+		slices.ContainsFunc(windows.all, func(u *allowance.Window) bool {
+			return u.Spec.ServiceAccount == by.User.Name && u.SelectsBy(label)
 		})
 }
