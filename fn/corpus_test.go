@@ -58,10 +58,10 @@ func TestTheFunctionDecidesAsTheCorpusSays(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			req, _ := s.Decision()
 			req.ParentSettles, req.Action = true, v1alpha1.ActionHold
-			req.Bindings = nil // A function reads none.
+			req.Basis.Bindings = nil // A function reads none.
 			want := decision.Decide(req)
 
-			rsp, err := fn.New(logging.NewNopLogger(), fn.WithClock(func() time.Time { return req.Now })).RunFunction(t.Context(), composing(t, s))
+			rsp, err := fn.New(logging.NewNopLogger(), fn.WithClock(func() time.Time { return req.Basis.Now })).RunFunction(t.Context(), composing(t, s))
 			if err != nil {
 				t.Fatal(err)
 			}

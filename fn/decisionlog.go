@@ -42,7 +42,7 @@ func (s *state) watch(req *composition.Request) {
 	}
 
 	answers := &decisionlog.Answers{}
-	req.Params = answers.WatchParams(req.Params)
+	req.Basis.Params = answers.WatchParams(req.Basis.Params)
 
 	by := decisionlog.By{Part: decisionlog.PartFunction, Composite: &decisionlog.Composite{
 		APIVersion: s.xr.GetAPIVersion(), Kind: s.xr.GetKind(), Namespace: s.xr.GetNamespace(), Name: s.xr.GetName(),

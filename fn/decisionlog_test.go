@@ -52,7 +52,7 @@ func TestWhatChangesIsLoggedWithWhatDecidesItAgain(t *testing.T) {
 			req.ParentSettles, req.Action = true, v1alpha1.ActionHold
 			log := &logged{}
 
-			f := fn.New(logging.NewNopLogger(), fn.WithClock(func() time.Time { return req.Now }))
+			f := fn.New(logging.NewNopLogger(), fn.WithClock(func() time.Time { return req.Basis.Now }))
 			f.LogDecisions(log)
 
 			rsp, err := f.RunFunction(t.Context(), composing(t, s))

@@ -125,7 +125,7 @@ func (f *Function) run(log logging.Logger, req *fnv1.RunFunctionRequest, rsp *fn
 	}
 
 	// 5. Answer, for as long as time makes no difference.
-	rsp.Meta.Ttl = durationpb.New(s.base.GoodFor(response.DefaultTTL))
+	rsp.Meta.Ttl = durationpb.New(s.base.Basis.GoodFor(response.DefaultTTL))
 
 	if err := s.respond(rsp); err != nil {
 		response.Fatal(rsp, err)

@@ -145,7 +145,7 @@ func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Dur
 			}
 
 			for _, f := range s.outcomes[name].Shadow {
-				m.shadow.WithLabelValues(s.xr.GetKind(), string(f.Verdict), f.By.Policy, f.By.Condition).Inc()
+				m.shadow.WithLabelValues(s.xr.GetKind(), string(f.Finding.Verdict), f.By.Policy, f.By.Condition).Inc()
 			}
 		}
 

@@ -150,10 +150,10 @@ func (s *state) reportState(rsp *fnv1.RunFunctionResponse, held []composition.He
 		passed = slices.Concat(passed, s.outcomes[name].Passed, s.outcomes[name].Awaiting)
 	}
 
-	records := s.base.RecordsEdits(s.xr, s.base.Resources.Of(s.xr.GroupVersionKind().GroupKind()))
+	records := s.base.Basis.RecordsEdits(s.xr, s.base.Resources.Of(s.xr.GroupVersionKind().GroupKind()))
 	state := composition.List(s.xr, status, s.observed, held, passed, records)
 
-	composition.Remember(&state, s.base.Was, s.observed, s.desired, s.outcomes, s.base.Now)
+	composition.Remember(&state, s.base.Was, s.observed, s.desired, s.outcomes, s.base.Basis.Now)
 
 	condition, reason := response.ConditionTrue, v1alpha1.ReasonAllowed
 	if len(state.Changes) > 0 {
@@ -179,7 +179,7 @@ func (s *state) findings(rsp *fnv1.RunFunctionResponse, held []composition.Held)
 		Held: held, Pending: pending, Unanswered: unasked, Problems: s.unfixed(),
 		Delegated: s.each(func(o composition.Result) []string { return o.Delegated }),
 		Status:    composition.Report(s.xr, s.wantedXR, s.answered && len(pending) == 0),
-		Limit:     s.limit, Now: s.base.Now,
+		Limit:     s.limit, Now: s.base.Basis.Now,
 	}
 }
 

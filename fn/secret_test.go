@@ -45,7 +45,7 @@ func TestTheFunctionShowsNoCredential(t *testing.T) {
 
 				log := funcr.New(func(prefix, args string) { said = append(said, prefix+args) }, funcr.Options{Verbosity: 10})
 
-				rsp, err := fn.New(logging.NewLogrLogger(log), fn.WithClock(func() time.Time { return decided.Now })).RunFunction(t.Context(), req)
+				rsp, err := fn.New(logging.NewLogrLogger(log), fn.WithClock(func() time.Time { return decided.Basis.Now })).RunFunction(t.Context(), req)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -151,7 +151,7 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 		XR: s.xr, Namespace: namespaceOf(req, s.xr.GetNamespace()),
 		User: policy.User{Name: s.input.ServiceAccount, Groups: policy.ServiceAccountGroups(s.input.ServiceAccount)},
 	}
-	s.base.Params = s.params.find
+	s.base.Basis.Params = s.params.find
 }
 
 func (s *state) decide() {
@@ -161,7 +161,7 @@ func (s *state) decide() {
 	successors := composition.Successors(s.observed, s.desired, s.identity)
 	s.base.Withheld = composition.WithheldCreations(s.observed)
 	listed := composition.ListedOf(s.xr)
-	s.base.Left = composition.RepairsLeft(s.base.Was, s.observed, s.base.Now)
+	s.base.Left = composition.RepairsLeft(s.base.Was, s.observed, s.base.Basis.Now)
 
 	for _, name := range s.names {
 		req := s.base

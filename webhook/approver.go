@@ -29,7 +29,7 @@ const ApprovePath = "/mutate-changeapproval"
 // Approver writes into a ChangeApproval who makes it and which changes are meant, and refuses
 // it to whom it is not to decide about these.
 type Approver struct {
-	*Reviewer
+	Reviewer *Reviewer
 
 	// Live reads PendingChanges from the API server.
 	Live client.Reader
@@ -57,14 +57,16 @@ func (a *Approver) Handle(ctx context.Context, req admission.Request) admission.
 	made.Namespace = req.Namespace
 	within := limited(ctx)
 
-	pending, err := a.pending(within, client.ObjectKey{Namespace: req.Namespace, Name: made.Spec.PendingChange}) //nolint:contextcheck // As above.
+	key := client.ObjectKey{Namespace: req.Namespace, Name: made.Spec.PendingChange}
+
+	pending, err := a.pending(within, key) //nolint:contextcheck // What is within is of the context.
 	if err != nil {
 		return a.unknown(req, err)
 	}
 
 	// 2. Decide.
 	asked := approval.Request{Approval: made, Pending: pending, User: approverOf(req.UserInfo)}
-	asker := a.asker(within) //nolint:contextcheck // What is within is of the context.
+	asker := a.Reviewer.asker(within) //nolint:contextcheck // As above.
 
 	decided, err := approval.Admit(asked, asker) //nolint:contextcheck // As above.
 	if err != nil {

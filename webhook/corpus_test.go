@@ -82,8 +82,8 @@ func ask(t *testing.T, s corpus.Scenario) {
 		c.live = append(c.live, req.Old)
 	}
 
-	judge := c.judge(t, req.Now)
-	judge.Settings = req.Settings
+	judge := c.judge(t, req.Basis.Now)
+	judge.Settings = req.Basis.Settings
 	judge.Versions = func(context.Context, schema.GroupResource) []string { return s.Request.Versions }
 
 	if s.Request.Granted != nil {

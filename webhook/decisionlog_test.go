@@ -68,7 +68,7 @@ func TestEachDecisionIsLoggedWithWhatDecidesItAgain(t *testing.T) {
 				}
 			}
 
-			judge, log := c.judge(t, req.Now), &logged{}
+			judge, log := c.judge(t, req.Basis.Now), &logged{}
 			judge.Decisions = log
 
 			if s.Request.Granted != nil {

@@ -21,26 +21,26 @@ const EnforcePath = "/enforce"
 
 // Enforcer refuses what is not allowed, by what would be stored in the end.
 type Enforcer struct {
-	*Judge
-	*Scaler
+	Judge  *Judge
+	Scaler *Scaler
 }
 
 // Handle answers one admission request.
 func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admission.Response) {
-	defer e.Metrics.took("enforce", time.Now())
+	defer e.Judge.Metrics.took("enforce", time.Now())
 
 	var ask *decision.Request
 
 	defer func() {
 		if r := recover(); r != nil {
-			rsp = e.recovered(ctx, req, ask, r)
+			rsp = e.Judge.recovered(ctx, req, ask, r)
 		}
 	}()
 
 	// 1. Gather what there is to decide by.
-	ask, err := e.request(ctx, req)
+	ask, err := e.Judge.request(ctx, req)
 	if err != nil {
-		return e.unread(ctx, req, ask, err)
+		return e.Judge.unread(ctx, req, ask, err)
 	}
 
 	if req.SubResource != "" {
@@ -52,9 +52,9 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 	}
 
 	// 2. Decide.
-	d, err := e.by(ctx, entryPoint{part: decisionlog.PartEnforce, stored: true}, req, ask)
+	d, err := e.Judge.by(ctx, entryPoint{part: decisionlog.PartEnforce, stored: true}, req, ask)
 	if err != nil {
-		return e.failed(ctx, req, ask, err)
+		return e.Judge.failed(ctx, req, ask, err)
 	}
 
 	// 3. Answer. What passes the mutator has reported.
@@ -62,15 +62,15 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 
 	switch {
 	case answer.Do == decision.Retry:
-		e.conflict(req, ask, &d)
+		e.Judge.conflict(req, ask, &d)
 
 		return again(&d)
 	case answer.Do == decision.Deny:
-		e.recordRefusal(req, ask, &d)
+		e.Judge.recordRefusal(req, ask, &d)
 
 		return refused(answer.Reason, ask, &d)
 	case req.Operation == admissionv1.Delete:
-		return e.delete(ctx, req, ask, d).WithWarnings()
+		return e.Judge.delete(ctx, req, ask, d).WithWarnings()
 	default:
 		return admission.Allowed("")
 	}

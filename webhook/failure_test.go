@@ -133,7 +133,7 @@ func TestWithoutWhatIsInForceWhatWasInForceLastSaysWhatIsRefused(t *testing.T) {
 			}
 
 			c.unlisted = errBoom
-			judge.Inputs.Changed()
+			judge.Inputs.Inputs.Changed()
 
 			for endpoint, handler := range map[string]admission.Handler{
 				"mutate": &webhook.Mutator{Judge: judge, Scaler: scaler}, "enforce": &webhook.Enforcer{Judge: judge, Scaler: scaler},

@@ -59,8 +59,8 @@ func (f *followUps) follow(ctx context.Context, j *Judge, s scaling) {
 		}
 
 		if err != nil {
-			j.Log.Error(err, "Cannot stamp what was scaled", "kind", s.Old.GetKind(),
-				"namespace", s.Old.GetNamespace(), "name", s.Old.GetName(), "user", s.User.Name)
+			j.Log.Error(err, "Cannot stamp what was scaled", "kind", s.Request.Old.GetKind(),
+				"namespace", s.Request.Old.GetNamespace(), "name", s.Request.Old.GetName(), "user", s.Request.User.Name)
 		}
 	})
 }
@@ -99,13 +99,13 @@ func (s *scaling) noting(by authorizer.UnconditionalAuthorizer) authorizer.Uncon
 // more to do.
 func (s *scaling) stamp(ctx context.Context, j *Judge) (bool, error) {
 	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(s.Old.GroupVersionKind())
+	live.SetGroupVersionKind(s.Request.Old.GroupVersionKind())
 
-	if err := j.Live.Get(ctx, client.ObjectKeyFromObject(s.Old), live); err != nil {
+	if err := j.Live.Get(ctx, client.ObjectKeyFromObject(s.Request.Old), live); err != nil {
 		return apierrors.IsNotFound(err), nil // Gone, or to be tried again.
 	}
 
-	if live.GetUID() != s.Old.GetUID() {
+	if live.GetUID() != s.Request.Old.GetUID() {
 		return true, nil
 	}
 
@@ -118,7 +118,7 @@ func (s *scaling) stamp(ctx context.Context, j *Judge) (bool, error) {
 	// anew, for the request has ended.
 	ask := s.Request
 	ask.Old, ask.New = s.before(live), live
-	ask.Params, ask.Authorizer = j.outside(ctx)
+	ask.Basis.Params, ask.Authorizer = j.outside(ctx)
 	ask.Authorizer = s.noting(ask.Authorizer)
 
 	s.unread = nil

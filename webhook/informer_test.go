@@ -173,13 +173,13 @@ func (b *behind) List(ctx context.Context, list client.ObjectList, opts ...clien
 // reader reads from the API server, or what informers have.
 type reader struct {
 	client.Reader
-	*behind
 
-	live bool
+	behind *behind
+	live   bool
 }
 
 func (r reader) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
-	if r.down {
+	if r.behind.down {
 		return errDown
 	}
 
@@ -191,15 +191,15 @@ func (r reader) Get(_ context.Context, _ client.ObjectKey, obj client.Object, _ 
 }
 
 func (r reader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	if r.live && r.down {
+	if r.live && r.behind.down {
 		return errDown
 	}
 
 	switch l := list.(type) {
 	case *v1alpha1.AllowancePolicyList:
-		l.Items = r.policies[r.live]
+		l.Items = r.behind.policies[r.live]
 	case *v1alpha1.AllowanceBindingList:
-		return r.unbound
+		return r.behind.unbound
 	}
 
 	return nil
@@ -255,10 +255,10 @@ func TestWhatWasNotHeardOfForLongIsReadLive(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			in.Live = reader{behind: b, live: true}
+			in.Inputs.Live = reader{behind: b, live: true}
 
 			now, err := in.get(t.Context())
-			if !errors.Is(err, tc.err) || tc.err == nil && len(now.Policies.For(schema.GroupKind{Kind: "Database"})) != tc.policies {
+			if !errors.Is(err, tc.err) || tc.err == nil && len(now.Snapshot.Policies.For(schema.GroupKind{Kind: "Database"})) != tc.policies {
 				t.Errorf("%s\ninputs: %v", tc.reason, err)
 			}
 		})

@@ -14,14 +14,14 @@ import (
 
 // Inputs are what decisions are made by, and the kinds that policies and windows name.
 type Inputs struct {
-	*current.Inputs
+	Inputs *current.Inputs
 
 	last atomic.Pointer[inputs]
 }
 
 // inputs are never modified.
 type inputs struct {
-	*current.Snapshot
+	Snapshot *current.Snapshot
 
 	// kinds are those that policies and windows name.
 	kinds namedKinds
@@ -41,9 +41,9 @@ func NewInputs(ctx context.Context, c cache.Cache) (*Inputs, error) {
 // get returns what there is now; where that cannot be read, what there was last beside the
 // error, or nil where nothing was read yet.
 func (in *Inputs) get(ctx context.Context) (*inputs, error) {
-	s, err := in.Get(ctx)
+	s, err := in.Inputs.Get(ctx)
 	if err != nil {
-		s = in.Last()
+		s = in.Inputs.Last()
 	}
 
 	return in.of(s), err

@@ -98,17 +98,17 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 		return nil, err
 	}
 
-	for _, err := range in.Bad {
+	for _, err := range in.Snapshot.Bad {
 		j.Log.V(1).Info("Ignored what does not compile", "problem", err.Error())
 	}
 
-	out.Basis = in.Basis(j.Settings, j.Now())
+	out.Basis = in.Snapshot.Basis(j.Settings, j.Now())
 
 	if decision.MovesGate(out) && j.Patches != nil {
-		out.Settings.Gates = j.Patches(ctx, out.Resource)
+		out.Basis.Settings.Gates = j.Patches(ctx, out.Resource)
 	}
 
-	out.Params, out.Authorizer = j.outside(ctx)
+	out.Basis.Params, out.Authorizer = j.outside(ctx)
 	out.Versions = j.versions(ctx, req, out)
 
 	return out, err
@@ -222,8 +222,8 @@ func (j *Judge) by(ctx context.Context, at entryPoint, req admission.Request, as
 		return j.look(ctx, at, ask)
 	}
 
-	params, asked := ask.Params, ask.Authorizer
-	defer func() { ask.Params, ask.Authorizer = params, asked }()
+	params, asked := ask.Basis.Params, ask.Authorizer
+	defer func() { ask.Basis.Params, ask.Authorizer = params, asked }()
 
 	answers := &decisionlog.Answers{}
 	answers.Watch(ask)

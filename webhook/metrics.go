@@ -175,7 +175,7 @@ func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operat
 	}
 
 	for _, f := range d.Shadow {
-		m.shadow.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(f.Verdict), f.By.Policy, f.By.Condition).Inc()
+		m.shadow.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(f.Finding.Verdict), f.By.Policy, f.By.Condition).Inc()
 	}
 }
 

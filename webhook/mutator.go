@@ -22,19 +22,19 @@ const MutatePath = "/mutate"
 // for a deletion. Whether a change is refused it leaves to the [Enforcer], which
 // sees what comes of the object in the end.
 type Mutator struct {
-	*Judge
-	*Scaler
+	Judge  *Judge
+	Scaler *Scaler
 }
 
 // Handle answers one admission request.
 func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admission.Response) {
-	defer m.Metrics.took("mutate", time.Now())
+	defer m.Judge.Metrics.took("mutate", time.Now())
 
 	var ask *decision.Request
 
 	defer func() {
 		if r := recover(); r != nil {
-			rsp = m.recovered(ctx, req, ask, r)
+			rsp = m.Judge.recovered(ctx, req, ask, r)
 		}
 	}()
 
@@ -43,9 +43,9 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 	}
 
 	// 1. Gather what there is to decide by.
-	ask, err := m.request(ctx, req)
+	ask, err := m.Judge.request(ctx, req)
 	if err != nil {
-		return m.unread(ctx, req, ask, err)
+		return m.Judge.unread(ctx, req, ask, err)
 	}
 
 	if req.SubResource != "" {
@@ -57,18 +57,18 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 	}
 
 	// 2. Decide.
-	d, err := m.by(ctx, entryPoint{part: decisionlog.PartMutate}, req, ask)
+	d, err := m.Judge.by(ctx, entryPoint{part: decisionlog.PartMutate}, req, ask)
 	if err != nil {
-		return m.failed(ctx, req, ask, err)
+		return m.Judge.failed(ctx, req, ask, err)
 	}
 
 	// 3. Say so.
-	m.report(req, ask, &d)
-	m.Metrics.windows(req, ask, &d)
+	m.Judge.report(req, ask, &d)
+	m.Judge.Metrics.windows(req, ask, &d)
 
 	// 4. Answer.
 	if req.Operation == admissionv1.Delete {
-		return m.delete(ctx, req, ask, d)
+		return m.Judge.delete(ctx, req, ask, d)
 	}
 
 	if answer := d.Answer(); answer.Final {
@@ -77,7 +77,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 
 	patches, err := patch(ask.New, &d)
 	if err != nil {
-		return m.failed(ctx, req, ask, err)
+		return m.Judge.failed(ctx, req, ask, err)
 	}
 
 	rsp = admission.Patched("", patches...).WithWarnings(clip(m.warnings(&d))...)

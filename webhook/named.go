@@ -61,7 +61,8 @@ type governed struct {
 // kind of Kubernetes' own that no Enforcement names, for that is not composed of
 // anything that has a gate.
 func (g *governed) learn(ask *decision.Request) {
-	covered := slices.DeleteFunc(slices.Clone(ask.Enforcements), func(e *enforcement.Enforcement) bool { return !e.Covers(ask.Resource) })
+	covered := slices.DeleteFunc(slices.Clone(ask.Basis.Enforcements),
+		func(e *enforcement.Enforcement) bool { return !e.Covers(ask.Resource) })
 	named := slices.ContainsFunc(covered, func(e *enforcement.Enforcement) bool { return e.Names(ask.Resource) })
 	gk := objectOf(ask).GroupVersionKind().GroupKind()
 

@@ -36,8 +36,8 @@ func TestNoGateIsMovedThatTheManagerCouldNotMove(t *testing.T) {
 			c := &cluster{policies: s.Policies}
 			c.live, c.informed = append(c.live, s.Parent), append(c.informed, s.Parent)
 
-			judge := c.judge(t, req.Now)
-			judge.Settings = req.Settings
+			judge := c.judge(t, req.Basis.Now)
+			judge.Settings = req.Basis.Settings
 			judge.Patches = func(_ context.Context, gr schema.GroupResource) bool { return may || gr != req.Resource }
 
 			review := reviewOf(t, req)

@@ -37,8 +37,9 @@ func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision
 	j.Metrics.unevaluated(d.Problems)
 
 	for _, f := range d.Shadow {
-		log.Info("Would be decided otherwise without Shadow mode", "field", f.Change.Field, "verdict", f.Verdict, "would", decision.ShadowText(f),
-			"policy", f.By.Policy, "condition", f.By.Condition, "policies", texts(f.Policies()))
+		log.Info("Would be decided otherwise without Shadow mode", "field", f.Finding.Change.Field, "verdict", f.Finding.Verdict, "would",
+			decision.ShadowText(f),
+			"policy", f.By.Policy, "condition", f.By.Condition, "policies", texts(f.Finding.Policies()))
 	}
 
 	if len(d.Overruled) > 0 {

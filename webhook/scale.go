@@ -52,7 +52,7 @@ func (*Scaler) NeedLeaderElection() bool { return false }
 
 // scaling is a request to scale, as a change of the object itself.
 type scaling struct {
-	decision.Request
+	Request decision.Request
 
 	// path of the replicas in the object.
 	path []string
@@ -64,18 +64,18 @@ type scaling struct {
 
 // scale answers a request to scale.
 func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *decision.Request) admission.Response {
-	s, rsp := m.scaling(ctx, m.mapper, req, ask)
+	s, rsp := m.Judge.scaling(ctx, m.Scaler.mapper, req, ask)
 	if s == nil {
 		return rsp
 	}
 
-	d, err := m.by(ctx, entryPoint{part: decisionlog.PartMutate}, req, &s.Request)
+	d, err := m.Judge.by(ctx, entryPoint{part: decisionlog.PartMutate}, req, &s.Request)
 	if err != nil {
-		return m.failed(ctx, req, &s.Request, err)
+		return m.Judge.failed(ctx, req, &s.Request, err)
 	}
 
-	m.report(req, &s.Request, &d)
-	m.Metrics.windows(req, &s.Request, &d)
+	m.Judge.report(req, &s.Request, &d)
+	m.Judge.Metrics.windows(req, &s.Request, &d)
 
 	rsp = admission.Allowed("").WithWarnings(clip(m.warnings(&d))...)
 	rsp.AuditAnnotations = audit(&d)
@@ -89,8 +89,8 @@ func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *decisio
 	case len(d.Held) > 0 && !d.Allowed():
 		rsp.Patches = []jsonpatch.Operation{jsonpatch.NewOperation("add", "/spec/replicas", s.from)}
 	case req.DryRun != nil && *req.DryRun:
-	case len(stamps(s.Old, d.Object)) > 0:
-		m.stamps.follow(ctx, m.Judge, *s)
+	case len(stamps(s.Request.Old, d.Object)) > 0:
+		m.Scaler.stamps.follow(ctx, m.Judge, *s)
 	}
 
 	return rsp
@@ -98,19 +98,19 @@ func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *decisio
 
 // scale answers a request to scale, of what an Enforcement governs.
 func (e *Enforcer) scale(ctx context.Context, req admission.Request, ask *decision.Request) admission.Response {
-	s, rsp := e.scaling(ctx, e.mapper, req, ask)
+	s, rsp := e.Judge.scaling(ctx, e.Scaler.mapper, req, ask)
 	if s == nil {
 		return rsp
 	}
 
 	// It is not to be verified: the object carries no stamps yet; they follow.
-	d, err := e.by(ctx, entryPoint{part: decisionlog.PartEnforce}, req, &s.Request)
+	d, err := e.Judge.by(ctx, entryPoint{part: decisionlog.PartEnforce}, req, &s.Request)
 	if err != nil {
-		return e.failed(ctx, req, &s.Request, err)
+		return e.Judge.failed(ctx, req, &s.Request, err)
 	}
 
 	if answer := d.Answer(); answer.Refuses() {
-		e.recordRefusal(req, &s.Request, &d)
+		e.Judge.recordRefusal(req, &s.Request, &d)
 
 		return refused(answer.Reason, &s.Request, &d)
 	}
@@ -154,9 +154,9 @@ func (j *Judge) scaling(
 	s := &scaling{Request: *ask, path: path}
 	s.from, _ = resource.Value(live.Object, path...)
 	s.to = resource.Int(ask.New.Object, "spec", "replicas") // A Scale leaves out a zero.
-	s.Operation, s.Old, s.New = decision.OperationUpdate, live, live.DeepCopy()
+	s.Request.Operation, s.Request.Old, s.Request.New = decision.OperationUpdate, live, live.DeepCopy()
 
-	if err := unstructured.SetNestedField(s.New.Object, s.to, path...); err != nil {
+	if err := unstructured.SetNestedField(s.Request.New.Object, s.to, path...); err != nil {
 		return nil, j.failed(ctx, req, ask, fmt.Errorf("cannot scale %s %q: %w", gvk.Kind, req.Name, err))
 	}
 

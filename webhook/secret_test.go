@@ -65,7 +65,7 @@ func overheard(t *testing.T, s corpus.Scenario, action v1alpha1.ValidationAction
 	var said []string
 
 	recorder := events.NewFakeRecorder(1000)
-	judge := c.judge(t, req.Now)
+	judge := c.judge(t, req.Basis.Now)
 	judge.Events = recorder
 	judge.Log = funcr.New(func(prefix, args string) { said = append(said, prefix+args) }, funcr.Options{Verbosity: 10})
 

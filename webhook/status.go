@@ -16,12 +16,12 @@ const subresourceStatus = "status"
 
 // status answers a request to change the status of an XR. What cannot be read is not refused: Crossplane says how the XR is.
 func (m *Mutator) status(req admission.Request) admission.Response {
-	ask, err := m.read(req)
+	ask, err := m.Judge.read(req)
 	if err != nil {
 		return admission.Allowed("")
 	}
 
-	ask.Settings = m.Settings
+	ask.Basis.Settings = m.Judge.Settings
 
 	kept := decision.Status(*ask)
 	if kept == nil {

@@ -37,10 +37,10 @@ func (c *cli) addInputs(ctx context.Context, mgr ctrl.Manager) error {
 		return err
 	}
 
-	inputs.Live = mgr.GetAPIReader()
+	inputs.Inputs.Live = mgr.GetAPIReader()
 	c.inputs = inputs
 
-	if err := mgr.AddReadyzCheck("policies", inputs.Ready); err != nil {
+	if err := mgr.AddReadyzCheck("policies", inputs.Inputs.Ready); err != nil {
 		return fmt.Errorf("cannot add a readiness check: %w", err)
 	}
 

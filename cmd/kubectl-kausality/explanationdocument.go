@@ -210,24 +210,25 @@ func allowanceOf(a decision.ExplainedAllowance) explainedAllowance {
 
 func windowOf(w decision.ExplainedWindow) explainedWindow {
 	return explainedWindow{
-		Name: w.GetName(), ServiceAccount: w.Spec.ServiceAccount, ValidFrom: w.Spec.ValidFrom, ValidUntil: w.Spec.ValidUntil,
+		Name: w.UpgradeAllowance.GetName(), ServiceAccount: w.UpgradeAllowance.Spec.ServiceAccount,
+		ValidFrom: w.UpgradeAllowance.Spec.ValidFrom, ValidUntil: w.UpgradeAllowance.Spec.ValidUntil,
 		Covers: w.Covers, Missing: w.Missing,
 	}
 }
 
 func policyOf(p decision.ExplainedPolicy) explainedPolicy {
-	spec := p.Spec()
+	spec := p.Policy.Spec()
 	out := explainedPolicy{
-		Name: p.Name(), Generation: p.Generation(), BindingMode: cmp.Or(string(spec.BindingMode), string(v1alpha1.BindingModeNone)),
+		Name: p.Policy.Name(), Generation: p.Policy.Generation(), BindingMode: cmp.Or(string(spec.BindingMode), string(v1alpha1.BindingModeNone)),
 		EnforcementMode: cmp.Or(string(spec.EnforcementMode), string(v1alpha1.EnforcementModeEnforce)), ExcludeFields: spec.Match.ExcludeFields,
-		Approvals:  p.RequiredApprovals(),
+		Approvals:  p.Policy.RequiredApprovals(),
 		Fields:     each(p.Fields, func(f decision.ExplainedField) explainedField { return explainedField{f.Path, f.Covers} }),
 		Conditions: append([]policy.Result{}, p.Results...), Met: p.Met, Initiates: p.Initiates, Missing: p.Missing,
 		Subjects: each(p.Subjects, func(s decision.ExplainedSubject) explainedSubject {
 			return explainedSubject{Subject: s.Subject, Binding: s.Binding, User: s.User}
 		}),
 		Bindings: each(p.Bindings, func(b decision.ExplainedBinding) explainedBinding {
-			return explainedBinding{Name: b.Name(), Conditions: append([]policy.Result{}, b.Results...), Met: b.Met}
+			return explainedBinding{Name: b.Binding.Name(), Conditions: append([]policy.Result{}, b.Results...), Met: b.Met}
 		}),
 	}
 
@@ -256,10 +257,13 @@ func policyOf(p decision.ExplainedPolicy) explainedPolicy {
 
 func enforcementOf(e decision.ExplainedEnforcement) explainedEnforcement {
 	out := explainedEnforcement{
-		Name: e.Name(), Governs: e.Governs, Action: string(e.Action),
-		FailurePolicy: cmp.Or(string(e.Spec().FailurePolicy), string(v1alpha1.FailurePolicyFail)),
+		Name: e.Enforcement.Name(), Governs: e.Governs, Action: string(e.Action),
+		FailurePolicy: cmp.Or(string(e.Enforcement.Spec().FailurePolicy), string(v1alpha1.FailurePolicyFail)),
 		Exceptions: each(e.Exceptions, func(x decision.ExplainedException) explainedException {
-			return explainedException{Name: x.Name, Until: x.Until, Reason: x.Reason, Covers: x.Covers, Missing: x.Missing}
+			return explainedException{
+				Name: x.Exception.Name, Until: x.Exception.Until, Reason: x.Exception.Reason, Covers: x.Covers,
+				Missing: x.Missing,
+			}
 		}),
 	}
 

@@ -126,7 +126,7 @@ func (i *inquirer) request(ctx context.Context, from, to *unstructured.Unstructu
 	req.Basis = set.Basis(i.settings(ctx), time.Now())
 
 	if i.params != nil {
-		req.Params = parameter.NewReader(i.params, i.mapper, nil, time.Now).Within(ctx)
+		req.Basis.Params = parameter.NewReader(i.params, i.mapper, nil, time.Now).Within(ctx)
 	}
 
 	return req, append(problems, unread...)

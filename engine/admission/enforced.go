@@ -18,7 +18,7 @@ import (
 
 // Enforced is an Enforcement with the kinds it covers.
 type Enforced struct {
-	*enforcement.Enforcement
+	Enforcement *enforcement.Enforcement
 
 	Kinds []kind.Served
 }
@@ -48,13 +48,13 @@ func Covered(list []v1alpha1.Enforcement, served []kind.Served) []Enforced {
 // itself. One that it cannot evaluate it takes for a refusal, where the failure
 // policy is Fail; we take it for met. So those it must leave to us.
 func (e Enforced) conditions() []admissionregistrationv1.MatchCondition {
-	if e.Spec().FailurePolicy != v1alpha1.FailurePolicyIgnore {
+	if e.Enforcement.Spec().FailurePolicy != v1alpha1.FailurePolicyIgnore {
 		return nil
 	}
 
 	var out []admissionregistrationv1.MatchCondition
 
-	for i, c := range e.Spec().MatchConditions {
+	for i, c := range e.Enforcement.Spec().MatchConditions {
 		// Of an update it is about either object: a write does not free itself.
 		either := "[object, oldObject].exists(object, object != null && (" + c.Expression + "))"
 
@@ -77,7 +77,7 @@ const maxConditions = 60
 
 // webhookName is the name of the Enforcement's webhook of a kind, a domain name.
 func (e Enforced) webhookName(prefix string) string {
-	name := e.Name()
+	name := e.Enforcement.Name()
 	if len(name) > maxName {
 		sum := sha256.Sum256([]byte(name))
 		name = hex.EncodeToString(sum[:16])

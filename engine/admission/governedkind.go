@@ -22,9 +22,9 @@ func GovernedKinds(want Config, kinds []kind.Served, enforced []Enforced) []Gove
 
 	for _, e := range enforced {
 		for _, k := range e.Kinds {
-			deletes := slices.Contains(e.Operations(k.GroupResource()), v1alpha1.OperationDelete)
+			deletes := slices.Contains(e.Enforcement.Operations(k.GroupResource()), v1alpha1.OperationDelete)
 
-			i := slices.IndexFunc(out, func(s GovernedKind) bool { return s.GVK == k.GVK && s.Resource == k.Resource })
+			i := slices.IndexFunc(out, func(s GovernedKind) bool { return s.Served.GVK == k.GVK && s.Served.Resource == k.Resource })
 			if i < 0 {
 				out = append(out, GovernedKind{Served: k, deletes: deletes})
 			} else {
@@ -42,9 +42,9 @@ func GovernedKinds(want Config, kinds []kind.Served, enforced []Enforced) []Gove
 func Awaited(governed, before []GovernedKind, names []kind.Name) []GovernedKind {
 	for _, s := range before {
 		served := slices.ContainsFunc(governed, func(o GovernedKind) bool {
-			return o.GVK.GroupKind() == s.GVK.GroupKind() && o.Resource == s.Resource
+			return o.Served.GVK.GroupKind() == s.Served.GVK.GroupKind() && o.Served.Resource == s.Served.Resource
 		})
-		if !served && slices.ContainsFunc(names, func(n kind.Name) bool { return n.Matches(s.GVK) }) {
+		if !served && slices.ContainsFunc(names, func(n kind.Name) bool { return n.Matches(s.Served.GVK) }) {
 			governed = append(governed, s)
 		}
 	}

@@ -72,7 +72,7 @@ func (r rules) addIn(group, version, resource string, ops []admissionregistratio
 // addNamespaces has a webhook be asked about the deletion of namespaces where it
 // may take gated resources along.
 func (r rules) addNamespaces(governed []GovernedKind) {
-	if slices.ContainsFunc(governed, func(s GovernedKind) bool { return s.Managed }) {
+	if slices.ContainsFunc(governed, func(s GovernedKind) bool { return s.Served.Managed }) {
 		r.add("", "namespaces", opDelete)
 	}
 }

@@ -43,8 +43,8 @@ func (h Options) keepingUsages(governed []GovernedKind, usages []kind.Served) []
 	var groups []string
 
 	for _, k := range governed {
-		if k.Managed {
-			groups = append(groups, k.GVK.Group)
+		if k.Served.Managed {
+			groups = append(groups, k.Served.GVK.Group)
 		}
 	}
 

@@ -59,7 +59,7 @@ type Options struct {
 
 // GovernedKind is a kind that somebody is asked about.
 type GovernedKind struct {
-	kind.Served
+	Served kind.Served
 
 	// deletes is true where deleting it matters.
 	deletes bool
@@ -117,18 +117,18 @@ func (h Options) mutating(governed []GovernedKind) []admissionregistrationv1.Mut
 
 	for _, s := range governed {
 		into := open
-		if s.Gated() {
+		if s.Served.Gated() {
 			into = closed
 		}
 
 		ops := []admissionregistrationv1.OperationType{opCreate, opUpdate}
-		if s.deletes || s.Gated() {
+		if s.deletes || s.Served.Gated() {
 			ops = append(ops, opDelete)
 		}
 
 		into.addKind(s.Served, "", ops...)
 
-		if s.Scales {
+		if s.Served.Scales {
 			into.addKind(s.Served, "/scale", opUpdate)
 		}
 	}
@@ -189,8 +189,8 @@ func (h Options) reporting(governed []GovernedKind) []admissionregistrationv1.Mu
 	statuses := rules{}
 
 	for _, s := range governed {
-		if s.Composite {
-			statuses.add(s.GVK.Group, s.Resource+"/status", opUpdate)
+		if s.Served.Composite {
+			statuses.add(s.Served.GVK.Group, s.Served.Resource+"/status", opUpdate)
 		}
 	}
 
@@ -257,7 +257,7 @@ func (h Options) enforcing(list []Enforced) []admissionregistrationv1.Validating
 		objects, scales := rules{}, rules{}
 
 		for _, k := range e.Kinds {
-			ops := operationsOf(e.Operations(k.GroupResource()))
+			ops := operationsOf(e.Enforcement.Operations(k.GroupResource()))
 			objects.addKind(k, "", ops...)
 
 			if k.Scales && slices.Contains(ops, opUpdate) {
@@ -282,13 +282,13 @@ func (h Options) enforcing(list []Enforced) []admissionregistrationv1.Validating
 }
 
 func (h Options) enforce(e Enforced, prefix string, r rules) admissionregistrationv1.ValidatingWebhook {
-	objects, namespaces := e.Selectors()
+	objects, namespaces := e.Enforcement.Selectors()
 	if objects == nil {
 		objects = &metav1.LabelSelector{}
 	}
 
 	failure := admissionregistrationv1.Fail
-	if e.Spec().FailurePolicy == v1alpha1.FailurePolicyIgnore {
+	if e.Enforcement.Spec().FailurePolicy == v1alpha1.FailurePolicyIgnore {
 		failure = admissionregistrationv1.Ignore
 	}
 

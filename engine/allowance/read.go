@@ -16,7 +16,7 @@ import (
 // reader reads the plain shape of annotations, line by line. It fails for good
 // at the first thing that is not plain, or not in its order. What it returns
 // shares the annotation's memory.
-type reader struct{ plain.Reader }
+type reader struct{ Reader plain.Reader }
 
 // readPlain reads a list of allowances or trace entries, or a gate's record, into
 // out; false where
@@ -27,52 +27,52 @@ func readPlain(text string, out any) bool {
 	switch list := out.(type) {
 	case *[]v1alpha1.Allowance:
 		*list = make([]v1alpha1.Allowance, 0, elements(text))
-		for r.More() {
+		for r.Reader.More() {
 			*list = append(*list, r.allowance())
 		}
 	case *[]v1alpha1.TraceEntry:
 		*list = make([]v1alpha1.TraceEntry, 0, elements(text))
-		for r.More() {
+		for r.Reader.More() {
 			*list = append(*list, r.entry())
 		}
 	case *v1alpha1.GateRecord:
 		*list = r.gate()
-		r.Failed = r.Failed || r.Rest != ""
+		r.Reader.Failed = r.Reader.Failed || r.Reader.Rest != ""
 	default:
 		return false
 	}
 
-	return !r.Failed && strings.HasSuffix(text, "\n")
+	return !r.Reader.Failed && strings.HasSuffix(text, "\n")
 }
 
 // gate reads a gate's record, whose allowances are indented as any list is.
 func (r *reader) gate() v1alpha1.GateRecord {
-	rec := v1alpha1.GateRecord{V: int(r.Number("v: ")), State: v1alpha1.GateState(r.Text("state: "))}
+	rec := v1alpha1.GateRecord{V: int(r.Reader.Number("v: ")), State: v1alpha1.GateState(r.Reader.Text("state: "))}
 
-	if r.Skip("actions:\n") {
-		for r.Peek("- ") {
-			rec.Actions = append(rec.Actions, r.Text("- "))
+	if r.Reader.Skip("actions:\n") {
+		for r.Reader.Peek("- ") {
+			rec.Actions = append(rec.Actions, r.Reader.Text("- "))
 		}
 
-		r.Failed = r.Failed || len(rec.Actions) == 0
+		r.Reader.Failed = r.Reader.Failed || len(rec.Actions) == 0
 	}
 
-	rec.Generation = r.Number("generation: ")
+	rec.Generation = r.Reader.Number("generation: ")
 	rec.Since = r.time("since: ")
 
-	if r.Peek("consumed: ") {
-		rec.Consumed = r.Number("consumed: ")
+	if r.Reader.Peek("consumed: ") {
+		rec.Consumed = r.Reader.Number("consumed: ")
 	}
 
-	rec.Creating = r.Skip("creating: true\n")
-	rec.Unacknowledged = r.Skip("unacknowledged: true\n")
+	rec.Creating = r.Reader.Skip("creating: true\n")
+	rec.Unacknowledged = r.Reader.Skip("unacknowledged: true\n")
 
-	if r.Skip("allowances:\n") {
-		for r.More() {
+	if r.Reader.Skip("allowances:\n") {
+		for r.Reader.More() {
 			rec.Allowances = append(rec.Allowances, r.allowance())
 		}
 
-		r.Failed = r.Failed || len(rec.Allowances) == 0
+		r.Reader.Failed = r.Reader.Failed || len(rec.Allowances) == 0
 	}
 
 	return rec
@@ -82,15 +82,16 @@ func (r *reader) gate() v1alpha1.GateRecord {
 func (r *reader) time(key string) metav1.Time {
 	const quoted = len(`"2006-01-02T15:04:05Z"`)
 
-	if !r.Skip(key) || len(r.Rest) <= quoted || r.Rest[0] != '"' || r.Rest[quoted-1] != '"' || r.Rest[quoted] != '\n' {
-		r.Failed = true
+	if !r.Reader.Skip(key) || len(r.Reader.Rest) <= quoted || r.Reader.Rest[0] != '"' || r.Reader.Rest[quoted-1] != '"' ||
+		r.Reader.Rest[quoted] != '\n' {
+		r.Reader.Failed = true
 
 		return metav1.Time{}
 	}
 
-	t, err := time.Parse("2006-01-02T15:04:05Z", r.Rest[1:quoted-1])
-	r.Failed = r.Failed || err != nil
-	r.Rest = r.Rest[quoted+1:]
+	t, err := time.Parse("2006-01-02T15:04:05Z", r.Reader.Rest[1:quoted-1])
+	r.Reader.Failed = r.Reader.Failed || err != nil
+	r.Reader.Rest = r.Reader.Rest[quoted+1:]
 
 	return metav1.NewTime(t.Local()) //nolint:gosmopolitan // As metav1.Time reads it.
 }
@@ -112,25 +113,25 @@ func (r *reader) allowance() v1alpha1.Allowance {
 	a.Relation = v1alpha1.Relation(r.element("relation: ", &first))
 	a.Mutation = r.element("mutation: ", &first)
 
-	if !first && r.Skip("  mutations:\n") {
-		for r.Peek("  - ") {
-			a.Mutations = append(a.Mutations, r.Text("  - "))
+	if !first && r.Reader.Skip("  mutations:\n") {
+		for r.Reader.Peek("  - ") {
+			a.Mutations = append(a.Mutations, r.Reader.Text("  - "))
 		}
 
-		r.Failed = r.Failed || len(a.Mutations) == 0
+		r.Reader.Failed = r.Reader.Failed || len(a.Mutations) == 0
 	}
 
-	r.Failed = r.Failed || first // It has a kind or a relation.
-	a.Generation = r.Number("  generation: ")
+	r.Reader.Failed = r.Reader.Failed || first // It has a kind or a relation.
+	a.Generation = r.Reader.Number("  generation: ")
 	a.ID = r.id("  id: ")
-	a.Initiator = r.Text("  initiator: ")
-	a.Policy = r.Optional("  policy: ")
+	a.Initiator = r.Reader.Text("  initiator: ")
+	a.Policy = r.Reader.Optional("  policy: ")
 	a.Source = r.source()
 
 	a.Until = r.optionalTime("  until: ")
 
-	a.Digest = r.Optional("  digest: ")
-	a.Approval = r.Optional("  approval: ")
+	a.Digest = r.Reader.Optional("  digest: ")
+	a.Approval = r.Reader.Optional("  approval: ")
 	a.Trace = r.trace()
 
 	return a
@@ -138,40 +139,40 @@ func (r *reader) allowance() v1alpha1.Allowance {
 
 // id reads a line with an ID, in quotes: it is a number otherwise.
 func (r *reader) id(key string) string {
-	if !r.Skip(key + "\"") {
-		r.Failed = true
+	if !r.Reader.Skip(key + "\"") {
+		r.Reader.Failed = true
 
 		return ""
 	}
 
-	id, rest, ok := strings.Cut(r.Rest, "\"\n")
+	id, rest, ok := strings.Cut(r.Reader.Rest, "\"\n")
 	_, _, is := parseID(id)
-	r.Failed, r.Rest = r.Failed || !ok || !is, rest
+	r.Reader.Failed, r.Reader.Rest = r.Reader.Failed || !ok || !is, rest
 
 	return id
 }
 
 func (r *reader) source() v1alpha1.AllowanceSource {
-	if !r.Skip("  source:\n") {
-		r.Failed = true
+	if !r.Reader.Skip("  source:\n") {
+		r.Reader.Failed = true
 
 		return v1alpha1.AllowanceSource{}
 	}
 
 	out := v1alpha1.AllowanceSource{
-		Type: v1alpha1.SourceType(r.Text("    type: ")), Name: r.Optional("    name: "), Field: r.Optional("    field: "),
-		Place: r.Optional("    place: "),
+		Type: v1alpha1.SourceType(r.Reader.Text("    type: ")), Name: r.Reader.Optional("    name: "), Field: r.Reader.Optional("    field: "),
+		Place: r.Reader.Optional("    place: "),
 	}
 
-	if r.Skip("    also:\n") {
-		for r.Peek("    - ") {
-			out.Also = append(out.Also, r.Text("    - "))
+	if r.Reader.Skip("    also:\n") {
+		for r.Reader.Peek("    - ") {
+			out.Also = append(out.Also, r.Reader.Text("    - "))
 		}
 
-		r.Failed = r.Failed || len(out.Also) == 0
+		r.Reader.Failed = r.Reader.Failed || len(out.Also) == 0
 	}
 
-	if r.Peek("    from: ") {
+	if r.Reader.Peek("    from: ") {
 		out.From = r.id("    from: ")
 	}
 
@@ -185,31 +186,31 @@ func (r *reader) element(key string, first *bool) string {
 		prefix = "- "
 	}
 
-	if !r.Peek(prefix) || !strings.HasPrefix(r.Rest[len(prefix):], key) {
+	if !r.Reader.Peek(prefix) || !strings.HasPrefix(r.Reader.Rest[len(prefix):], key) {
 		return ""
 	}
 
-	r.Rest = r.Rest[len(prefix)+len(key):]
+	r.Reader.Rest = r.Reader.Rest[len(prefix)+len(key):]
 	*first = false
 
-	return r.Value()
+	return r.Reader.Value()
 }
 
 func (r *reader) entry() v1alpha1.TraceEntry {
 	return v1alpha1.TraceEntry{
-		Field:      r.Text("- field: "),
-		Place:      r.Optional("  place: "),
-		Generation: r.Number("  generation: "),
-		Initiator:  r.Text("  initiator: "),
+		Field:      r.Reader.Text("- field: "),
+		Place:      r.Reader.Optional("  place: "),
+		Generation: r.Reader.Number("  generation: "),
+		Initiator:  r.Reader.Text("  initiator: "),
 		Trace:      r.trace(),
-		By:         r.Optional("  by: "),
+		By:         r.Reader.Optional("  by: "),
 		Repaired:   r.optionalTime("  repaired: "),
 	}
 }
 
 // optionalTime reads a line that may not be there.
 func (r *reader) optionalTime(key string) *metav1.Time {
-	if !r.Peek(key) {
+	if !r.Reader.Peek(key) {
 		return nil
 	}
 
@@ -219,7 +220,7 @@ func (r *reader) optionalTime(key string) *metav1.Time {
 }
 
 func (r *reader) trace() []v1alpha1.Hop {
-	if !r.Skip("  trace:\n") {
+	if !r.Reader.Skip("  trace:\n") {
 		return nil
 	}
 
@@ -227,19 +228,19 @@ func (r *reader) trace() []v1alpha1.Hop {
 
 	hops := make([]v1alpha1.Hop, 0, usual)
 
-	for r.Peek("  - ") {
+	for r.Reader.Peek("  - ") {
 		hops = append(hops, v1alpha1.Hop{
-			Kind:         r.Text("  - kind: "),
+			Kind:         r.Reader.Text("  - kind: "),
 			Namespace:    r.namespace(),
-			Name:         r.Text("    name: "),
-			Generation:   r.Number("    generation: "),
-			Request:      r.Count("    request: "),
-			Field:        r.Text("    field: "),
+			Name:         r.Reader.Text("    name: "),
+			Generation:   r.Reader.Number("    generation: "),
+			Request:      r.Reader.Count("    request: "),
+			Field:        r.Reader.Text("    field: "),
 			Attestations: r.attestations(),
 		})
 	}
 
-	r.Failed = r.Failed || len(hops) == 0
+	r.Reader.Failed = r.Reader.Failed || len(hops) == 0
 
 	return hops
 }
@@ -248,19 +249,19 @@ func (r *reader) trace() []v1alpha1.Hop {
 func (r *reader) namespace() *string {
 	var s string
 
-	if !r.Skip(noNamespace) {
-		if !r.Skip("    namespace: ") {
+	if !r.Reader.Skip(noNamespace) {
+		if !r.Reader.Skip("    namespace: ") {
 			return nil
 		}
 
-		s = r.Value()
+		s = r.Reader.Value()
 	}
 
 	return &s
 }
 
 func (r *reader) attestations() map[string]string {
-	if !r.Skip("    attestations:\n") {
+	if !r.Reader.Skip("    attestations:\n") {
 		return nil
 	}
 
@@ -268,21 +269,21 @@ func (r *reader) attestations() map[string]string {
 
 	out := map[string]string{}
 
-	for r.Peek(indent) {
-		line, _, _ := strings.Cut(r.Rest[len(indent):], "\n")
+	for r.Reader.Peek(indent) {
+		line, _, _ := strings.Cut(r.Reader.Rest[len(indent):], "\n")
 
 		key, _, ok := strings.Cut(line, ": ")
 		if _, twice := out[key]; !ok || twice || !plain.Is(key) {
-			r.Failed = true
+			r.Reader.Failed = true
 
 			break
 		}
 
-		r.Rest = r.Rest[len(indent)+len(key)+len(": "):]
-		out[key] = r.Value()
+		r.Reader.Rest = r.Reader.Rest[len(indent)+len(key)+len(": "):]
+		out[key] = r.Reader.Value()
 	}
 
-	r.Failed = r.Failed || len(out) == 0
+	r.Reader.Failed = r.Reader.Failed || len(out) == 0
 
 	return out
 }

@@ -50,13 +50,13 @@ func (c *computing) recall(v *vote) {
 		v.to(v.was.State, v.was.Message)
 	}
 
-	for _, a := range c.Approved {
+	for _, a := range c.Input.Approved {
 		switch {
-		case v.state != "" || a.Digest != v.subject.digest || a.Approval != v.Name:
-		case a.UID == v.UID:
+		case v.state != "" || a.Digest != v.subject.digest || a.Approval != v.ChangeApproval.Name:
+		case a.UID == v.ChangeApproval.UID:
 			v.to(v1alpha1.ApprovalStateApplied, messageApplied)
 		case !v.rejects() && !v.subject.carries(v): // Also of one that was made before the other was used.
-			v.to(v1alpha1.ApprovalStateSuperseded, messageUsedAlready(v.Name))
+			v.to(v1alpha1.ApprovalStateSuperseded, messageUsedAlready(v.ChangeApproval.Name))
 		}
 	}
 
@@ -83,7 +83,7 @@ func (c *computing) drop(s *subject) {
 
 // remembers reports whether the root remembers that a grant was used.
 func (c *computing) remembers(g *grant) bool {
-	return slices.ContainsFunc(c.Approved, func(a v1alpha1.ApprovedChange) bool {
+	return slices.ContainsFunc(c.Input.Approved, func(a v1alpha1.ApprovedChange) bool {
 		return a.UID == g.uid() && a.Digest == g.allowance.Digest
 	})
 }
@@ -160,7 +160,7 @@ func (c *computing) commit(s *subject) {
 
 	for _, v := range slices.Backward(s.votes) {
 		if !v.recalled && v.state == v1alpha1.ApprovalStateApplied {
-			c.made(v.Name, v.UID, s.digest)
+			c.made(v.ChangeApproval.Name, v.ChangeApproval.UID, s.digest)
 		}
 	}
 
@@ -244,7 +244,7 @@ func (c *computing) decideHeld(s *subject) {
 	}
 
 	// 2. What they come to.
-	enough := len(t.people) >= int(max(c.Status.Required, 1)) && len(t.rejections) == 0
+	enough := len(t.people) >= int(max(c.Input.Status.Required, 1)) && len(t.rejections) == 0
 
 	for _, v := range s.votes {
 		switch {
@@ -324,7 +324,8 @@ func give(s *subject, v *vote, t tally, p *Parent) Grant {
 	slices.Sort(others)
 
 	out := Grant{
-		Approval: v.Name, User: v.user(), UID: v.UID, Digest: s.digest, Ref: s.ref, Field: s.field, Reason: v.Spec.Reason,
+		Approval: v.ChangeApproval.Name, User: v.user(), UID: v.ChangeApproval.UID, Digest: s.digest, Ref: s.ref, Field: s.field,
+		Reason:   v.ChangeApproval.Spec.Reason,
 		Decision: v.decided(),
 	}
 

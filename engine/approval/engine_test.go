@@ -42,7 +42,7 @@ metadata: {namespace: team-a, name: db, uid: claim-uid, generation: 3, annotatio
 spec: {size: huge, color: red, resourceRef: {apiVersion: example.org/v1, kind: XDatabase, name: db-x}}`)
 	ask := func(old, is *unstructured.Unstructured) decision.Decision {
 		req := decision.Request{Operation: decision.OperationUpdate, Old: old, New: is, Parent: claim, User: policy.User{Name: crossplane}}
-		req.Settings.Crossplane = crossplane
+		req.Basis.Settings.Crossplane = crossplane
 
 		return decision.Decide(req)
 	}

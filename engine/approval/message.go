@@ -35,7 +35,7 @@ func messageSuperseded(v *vote) string {
 	}
 
 	return "no held change had this digest. Look at the changes held now, and create a new ChangeApproval: " +
-		fmt.Sprintf("kubectl describe pendingchange %s -n %s", v.Spec.PendingChange, v.Namespace)
+		fmt.Sprintf("kubectl describe pendingchange %s -n %s", v.ChangeApproval.Spec.PendingChange, v.ChangeApproval.Namespace)
 }
 
 func messageExpired(v *vote) string {
@@ -50,12 +50,12 @@ func messageOwn(user string) string {
 
 func messageRejected(v *vote) string {
 	why := ""
-	if v.Spec.Reason != "" {
-		why = fmt.Sprintf(" (%s)", cut(v.Spec.Reason))
+	if v.ChangeApproval.Spec.Reason != "" {
+		why = fmt.Sprintf(" (%s)", cut(v.ChangeApproval.Spec.Reason))
 	}
 
 	return fmt.Sprintf("user %q rejected the change by ChangeApproval %q%s. It is held until that is deleted, or its user approves it",
-		v.user(), v.Name, why)
+		v.user(), v.ChangeApproval.Name, why)
 }
 
 // messageUnknown is of what nobody can know to be held or not.
@@ -84,7 +84,7 @@ func (c *computing) messageGranted(s *subject) string {
 
 // messageWaiting says how many people more it takes.
 func (c *computing) messageWaiting(t tally) string {
-	required := int(max(c.Status.Required, 1))
+	required := int(max(c.Input.Status.Required, 1))
 	more := required - len(t.people)
 
 	who := "one more person must"
@@ -97,11 +97,11 @@ func (c *computing) messageWaiting(t tally) string {
 
 // butNot names who cannot.
 func (c *computing) butNot() string {
-	if len(c.Status.Requesters) == 0 {
+	if len(c.Input.Status.Requesters) == 0 {
 		return ""
 	}
 
-	return ", other than the requesters: " + strings.Join(c.Status.Requesters, ", ")
+	return ", other than the requesters: " + strings.Join(c.Input.Status.Requesters, ", ")
 }
 
 // leastOf orders the states by how little has come of what was asked for.

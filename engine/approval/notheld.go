@@ -89,7 +89,7 @@ func (c *computing) notHeld(s *subject) bool {
 }
 
 // cut reports whether more is held than is listed.
-func (c *computing) cut() bool { return int(c.Status.Total) > len(c.Status.Changes) }
+func (c *computing) cut() bool { return int(c.Input.Status.Total) > len(c.Input.Status.Changes) }
 
 // heldThere reports whether a change is held, or let through, by what the API server has of its
 // parent and of itself.
@@ -105,7 +105,7 @@ func (c *computing) heldThere(s *subject) (held, known bool) {
 	}
 
 	for _, a := range p.Allowances {
-		if a.Digest == s.digest && slices.ContainsFunc(s.votes, func(v *vote) bool { return string(v.UID) == a.Approval }) {
+		if a.Digest == s.digest && slices.ContainsFunc(s.votes, func(v *vote) bool { return string(v.ChangeApproval.UID) == a.Approval }) {
 			return true, true
 		}
 	}

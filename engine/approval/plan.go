@@ -102,7 +102,7 @@ const (
 
 // computing computes a plan.
 type computing struct {
-	Input
+	Input Input
 
 	plan     Plan
 	now      metav1.Time
@@ -123,7 +123,8 @@ func Compute(in Input) Plan {
 	}
 
 	// Whatever else it waits for, such as the end of a deletion in the foreground, it is withdrawn.
-	c.Approvals = slices.DeleteFunc(slices.Clone(in.Approvals), func(a v1alpha1.ChangeApproval) bool { return a.DeletionTimestamp != nil })
+	c.Input.Approvals = slices.DeleteFunc(slices.Clone(in.Approvals),
+		func(a v1alpha1.ChangeApproval) bool { return a.DeletionTimestamp != nil })
 
 	// 1. What there is, by change.
 	c.gather()
@@ -150,14 +151,14 @@ func (c *computing) again(in time.Duration) {
 
 // confirmed reports whether what cannot be undone may be planned; it asks for that where not.
 func (c *computing) confirmed() bool {
-	c.plan.Confirm = c.plan.Confirm || !c.Confirmed
+	c.plan.Confirm = c.plan.Confirm || !c.Input.Confirmed
 
-	return c.Confirmed
+	return c.Input.Confirmed
 }
 
 // see returns an object as the API server has it; false where that is not known, or not yet.
 func (c *computing) see(ref v1alpha1.ObjectReference) (Seen, bool) {
-	seen, ok := c.Seen[ref]
+	seen, ok := c.Input.Seen[ref]
 	if ok && !seen.Unknown {
 		return seen, true
 	}
@@ -207,12 +208,12 @@ func (c *computing) finish() {
 		c.remember = c.remember[more:]
 	}
 
-	if !slices.Equal(c.remember, c.Approved) {
+	if !slices.Equal(c.remember, c.Input.Approved) {
 		c.plan.Remember = c.remember
 	}
 
-	for i := range c.Parents {
-		if w := c.writes[c.Parents[i].Ref.UID]; w != nil && len(w.Add)+len(w.Remove) > 0 {
+	for i := range c.Input.Parents {
+		if w := c.writes[c.Input.Parents[i].Ref.UID]; w != nil && len(w.Add)+len(w.Remove) > 0 {
 			c.plan.Parents = append(c.plan.Parents, *w)
 		}
 	}

@@ -24,8 +24,8 @@ func (c *computing) statuses() {
 		of[v.ChangeApproval] = append(of[v.ChangeApproval], v)
 	}
 
-	for i := range c.Approvals {
-		cha := &c.Approvals[i]
+	for i := range c.Input.Approvals {
+		cha := &c.Input.Approvals[i]
 		votes := of[cha]
 
 		if c.old(cha, votes) {

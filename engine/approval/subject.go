@@ -42,7 +42,7 @@ type taken struct {
 
 // vote is what one ChangeApproval is to one change.
 type vote struct {
-	*v1alpha1.ChangeApproval
+	ChangeApproval *v1alpha1.ChangeApproval
 
 	// was is what is recorded of it; its State is empty where nothing is.
 	was v1alpha1.ChangeDecision
@@ -73,23 +73,23 @@ func (v *vote) keep(message string) {
 	v.to(v1alpha1.ApprovalState(cmp.Or(string(v.was.State), string(v1alpha1.ApprovalStateWaiting))), message)
 }
 
-func (v *vote) rejects() bool { return !v.Spec.Decision.Approves() }
+func (v *vote) rejects() bool { return !v.ChangeApproval.Spec.Decision.Approves() }
 
 // breaks reports whether it lets the change through alone.
-func (v *vote) breaks() bool { return v.Spec.Decision == v1alpha1.DecisionBreakGlass }
+func (v *vote) breaks() bool { return v.ChangeApproval.Spec.Decision == v1alpha1.DecisionBreakGlass }
 
 // decided is its decision.
 func (v *vote) decided() v1alpha1.ApprovalDecision {
-	return cmp.Or(v.Spec.Decision, v1alpha1.DecisionApprove)
+	return cmp.Or(v.ChangeApproval.Spec.Decision, v1alpha1.DecisionApprove)
 }
 
 // user is who made it; empty where it does not say.
 func (v *vote) user() string {
-	if v.Spec.Approver == nil {
+	if v.ChangeApproval.Spec.Approver == nil {
 		return ""
 	}
 
-	return v.Spec.Approver.Username
+	return v.ChangeApproval.Spec.Approver.Username
 }
 
 // seen reports whether the change was held when the approval was looked at.
@@ -98,11 +98,11 @@ func (v *vote) seen() bool { return v.was.Field != "" }
 // expires is when an approval may not be used any more. A rejection lasts.
 func (v *vote) expires() time.Time {
 	valid := v1alpha1.DefaultValidFor
-	if v.Spec.ValidFor != nil {
-		valid = v.Spec.ValidFor.Duration
+	if v.ChangeApproval.Spec.ValidFor != nil {
+		valid = v.ChangeApproval.Spec.ValidFor.Duration
 	}
 
-	return v.CreationTimestamp.Add(valid)
+	return v.ChangeApproval.CreationTimestamp.Add(valid)
 }
 
 func (c *computing) expired(v *vote) bool {
@@ -146,12 +146,12 @@ func (g *grant) describe() Grant {
 
 // gather finds all changes that are held, approved, or let through.
 func (c *computing) gather() {
-	for i := range c.Parents {
-		c.parents[c.Parents[i].Ref.UID] = &c.Parents[i]
+	for i := range c.Input.Parents {
+		c.parents[c.Input.Parents[i].Ref.UID] = &c.Input.Parents[i]
 	}
 
-	for i := range c.Status.Changes {
-		if e := &c.Status.Changes[i]; e.Digest != "" {
+	for i := range c.Input.Status.Changes {
+		if e := &c.Input.Status.Changes[i]; e.Digest != "" {
 			s := c.subject(e.Digest)
 			s.entry, s.ref, s.parent, s.field = e, e.Ref, e.Parent, e.Field
 		}
@@ -160,15 +160,15 @@ func (c *computing) gather() {
 	c.gatherVotes()
 	c.gatherGrants()
 
-	for i := range c.Previous {
-		p := &c.Previous[i]
+	for i := range c.Input.Previous {
+		p := &c.Input.Previous[i]
 		if s := c.subjects[p.Digest]; s != nil {
 			s.know(p.Ref, p.Parent, p.Field)
 		}
 	}
 
-	for i := range c.Listed {
-		e := &c.Listed[i]
+	for i := range c.Input.Listed {
+		e := &c.Input.Listed[i]
 		if s := c.subjects[e.Digest]; s != nil {
 			s.know(e.Ref, e.Parent, e.Field)
 			s.listed = true
@@ -213,9 +213,9 @@ func (c *computing) subject(digest string) *subject {
 }
 
 func (c *computing) gatherVotes() {
-	list := make([]*v1alpha1.ChangeApproval, 0, len(c.Approvals))
-	for i := range c.Approvals {
-		list = append(list, &c.Approvals[i])
+	list := make([]*v1alpha1.ChangeApproval, 0, len(c.Input.Approvals))
+	for i := range c.Input.Approvals {
+		list = append(list, &c.Input.Approvals[i])
 	}
 
 	slices.SortFunc(list, newer)
@@ -258,8 +258,8 @@ func newer(a, b *v1alpha1.ChangeApproval) int {
 }
 
 func (c *computing) gatherGrants() {
-	for i := range c.Parents {
-		p := &c.Parents[i]
+	for i := range c.Input.Parents {
+		p := &c.Input.Parents[i]
 
 		for _, a := range p.Allowances {
 			if a.Digest == "" && a.Approval == "" {
@@ -271,7 +271,7 @@ func (c *computing) gatherGrants() {
 
 			if j < 0 {
 				g := &grant{parent: p, allowance: a, subject: s}
-				if v := slices.IndexFunc(s.votes, func(v *vote) bool { return string(v.UID) == a.Approval }); v >= 0 {
+				if v := slices.IndexFunc(s.votes, func(v *vote) bool { return string(v.ChangeApproval.UID) == a.Approval }); v >= 0 {
 					g.vote = s.votes[v]
 				}
 

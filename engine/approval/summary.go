@@ -18,7 +18,7 @@ import (
 
 // unknown reports whether it is not known what is held now.
 func (c *computing) unknown() bool {
-	cur := meta.FindStatusCondition(c.Status.Conditions, v1alpha1.ConditionCurrent)
+	cur := meta.FindStatusCondition(c.Input.Status.Conditions, v1alpha1.ConditionCurrent)
 
 	return cur != nil && cur.Status == metav1.ConditionFalse || c.cut()
 }
@@ -58,8 +58,8 @@ func (c *computing) summarize() {
 
 	c.plan.Approvals = c.plan.Approvals[:min(len(c.plan.Approvals), v1alpha1.MaxPendingApprovals)]
 	c.plan.Approved, c.plan.Applied = c.approvedCondition(), c.appliedCondition()
-	c.stamp(&c.plan.Approved, c.Status.Conditions)
-	c.stamp(&c.plan.Applied, c.Status.Conditions)
+	c.stamp(&c.plan.Approved, c.Input.Status.Conditions)
+	c.stamp(&c.plan.Applied, c.Input.Status.Conditions)
 }
 
 // expireAt has a decision looked at when it expires.
@@ -71,7 +71,7 @@ func (c *computing) expireAt(v *vote) {
 
 func (v *vote) pending() v1alpha1.PendingApproval {
 	out := v1alpha1.PendingApproval{
-		Name: v.Name, Digest: v.subject.digest, Ref: v.was.Ref, Parent: v.was.Parent, Field: v.was.Field,
+		Name: v.ChangeApproval.Name, Digest: v.subject.digest, Ref: v.was.Ref, Parent: v.was.Parent, Field: v.was.Field,
 		User: v.user(), Decision: v.decided(), State: v.state, Message: v.message,
 	}
 
@@ -106,8 +106,8 @@ func (c *computing) approvedCondition() metav1.Condition {
 	out := metav1.Condition{Type: v1alpha1.ConditionApproved, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaiting}
 	granted, rejected, unstable := 0, 0, 0
 
-	for i := range c.Status.Changes {
-		e := &c.Status.Changes[i]
+	for i := range c.Input.Status.Changes {
+		e := &c.Input.Status.Changes[i]
 		s := c.subjects[e.Digest]
 
 		switch {
@@ -123,7 +123,7 @@ func (c *computing) approvedCondition() metav1.Condition {
 		}
 	}
 
-	total := int(c.Status.Total)
+	total := int(c.Input.Status.Total)
 
 	switch {
 	case total == 0 && (c.plan.UnderWay || c.applied()):
@@ -148,11 +148,11 @@ func (c *computing) approvedCondition() metav1.Condition {
 
 // needs says how many people it takes where that is more than one.
 func (c *computing) needs() string {
-	if c.Status.Required <= 1 {
+	if c.Input.Status.Required <= 1 {
 		return ""
 	}
 
-	return fmt.Sprintf(": each needs %d people", c.Status.Required)
+	return fmt.Sprintf(": each needs %d people", c.Input.Status.Required)
 }
 
 // applied reports whether anything was made since the PendingChange is there.
@@ -163,7 +163,7 @@ func (c *computing) applied() bool {
 			since = &c.now
 		}
 
-		return v.state == v1alpha1.ApprovalStateApplied && !since.Time.Before(c.Made)
+		return v.state == v1alpha1.ApprovalStateApplied && !since.Time.Before(c.Input.Made)
 	})
 }
 
@@ -172,7 +172,7 @@ func (c *computing) appliedCondition() metav1.Condition {
 	out := metav1.Condition{Type: v1alpha1.ConditionApplied, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaiting}
 
 	switch {
-	case c.Status.Total > 0:
+	case c.Input.Status.Total > 0:
 		out.Message = "something is held"
 	case c.plan.UnderWay:
 		out.Message = "nothing is held, and approved changes are being applied"

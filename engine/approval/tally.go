@@ -51,7 +51,8 @@ func (c *computing) tally(s *subject) tally {
 
 		switch {
 		case v.rejects() && !first.rejects():
-			v.to(v1alpha1.ApprovalStateSuperseded, fmt.Sprintf("its user has approved the change since, by ChangeApproval %q", first.Name))
+			v.to(v1alpha1.ApprovalStateSuperseded, fmt.Sprintf("its user has approved the change since, by ChangeApproval %q",
+				first.ChangeApproval.Name))
 		case v.rejects():
 			t.rejections = append(t.rejections, v)
 			v.to(v1alpha1.ApprovalStateRejected, messageRejects)
@@ -64,7 +65,7 @@ func (c *computing) tally(s *subject) tally {
 				t.breaking = append(t.breaking, v)
 			}
 
-			if v == first && !slices.Contains(c.Status.Requesters, v.user()) {
+			if v == first && !slices.Contains(c.Input.Status.Requesters, v.user()) {
 				t.people = append(t.people, v.user())
 			}
 		}
@@ -86,14 +87,14 @@ func (c *computing) counts(s *subject, v *vote, t *tally) bool {
 		v.to(v1alpha1.ApprovalStateNotAllowed, messageNobody)
 
 		return false
-	case !v.rejects() && !v.breaks() && slices.Contains(c.Status.Requesters, user):
+	case !v.rejects() && !v.breaks() && slices.Contains(c.Input.Status.Requesters, user):
 		v.to(v1alpha1.ApprovalStateNotAllowed, messageOwn(user))
 		c.again(notAllowedEvery)
 
 		return false
 	}
 
-	ok, reason, err := c.MayDecide(*v.Spec.Approver, v.Spec.Decision, *s.entry)
+	ok, reason, err := c.Input.MayDecide(*v.ChangeApproval.Spec.Approver, v.ChangeApproval.Spec.Decision, *s.entry)
 
 	switch {
 	case err != nil:

@@ -16,30 +16,30 @@ import (
 // admit finds what the webhook refuses, and what it warns of.
 func (l *linter) admit() {
 	refused := func(item int, errs field.ErrorList) {
-		l.broken[item] = len(errs) > 0 || l.Refused[item]
-		l.findings = append(l.findings, InvalidFields(item, ruleOf, errs)...)
+		l.broken[item] = len(errs) > 0 || l.Input.Refused[item]
+		l.report.findings = append(l.report.findings, InvalidFields(item, ruleOf, errs)...)
 	}
 
-	for _, p := range l.Policies {
+	for _, p := range l.Input.Policies {
 		_, errs := policy.Compile(p.Object)
 		refused(p.At, errs)
 	}
 
-	for _, b := range l.Bindings {
+	for _, b := range l.Input.Bindings {
 		_, errs := policy.CompileBinding(b.Object)
 		refused(b.At, errs)
 	}
 
-	for _, w := range l.Windows {
+	for _, w := range l.Input.Windows {
 		refused(w.At, upgradeallowance.Validate(w.Object))
 
 		for _, warning := range upgradeallowance.Warnings(w.Object) {
 			at, text, _ := strings.Cut(warning, ": ")
-			l.add(w.At, WindowIdle, at, text, "")
+			l.report.add(w.At, WindowIdle, at, text, "")
 		}
 	}
 
-	for _, e := range l.Enforcements {
+	for _, e := range l.Input.Enforcements {
 		refused(e.At, enforcement.Validate(e.Object))
 	}
 }

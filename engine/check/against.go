@@ -59,7 +59,7 @@ func (a Against) check(parts []part) []Finding {
 	for _, p := range parts {
 		if p.kind != isExpression {
 			if wrong := a.path(p); wrong != "" {
-				out = append(out, found(UnknownPath, p.At.String(), wrong))
+				out = append(out, found(UnknownPath, p.Written.At.String(), wrong))
 			}
 
 			continue
@@ -74,7 +74,7 @@ func (a Against) check(parts []part) []Finding {
 		}
 
 		if wrong := typed.check(p.Written); wrong != "" {
-			out = append(out, found(CELType, p.At.String(), wrong))
+			out = append(out, found(CELType, p.Written.At.String(), wrong))
 		}
 	}
 
@@ -83,7 +83,7 @@ func (a Against) check(parts []part) []Finding {
 
 // path says what is wrong with a path; empty for what is none.
 func (a Against) path(p part) string {
-	pattern, err := change.ParsePattern(p.Text)
+	pattern, err := change.ParsePattern(p.Written.Text)
 
 	switch {
 	case err != nil || p.kind == isChange && pattern.Pseudo():

@@ -23,7 +23,7 @@ func (l *linter) checkApproval(p Item[*v1alpha1.AllowancePolicy]) {
 		return
 	}
 
-	for _, item := range l.Enforcements {
+	for _, item := range l.Input.Enforcements {
 		e, _ := enforcement.Compile(item.Object) // Of a broken one it is told, and what compiles is looked at.
 		if action := e.Action(); action != v1alpha1.ActionDeny && action != v1alpha1.ActionHold {
 			continue
@@ -32,8 +32,8 @@ func (l *linter) checkApproval(p Item[*v1alpha1.AllowancePolicy]) {
 		about := func(k kind.Served) bool {
 			return policy.IsAbout(&spec.Match, k.GVK.GroupKind()) && e.Covers(k.GroupResource())
 		}
-		if slices.ContainsFunc(l.Kinds, about) {
-			l.addWith(p.At, item.At, ApprovalRefused, "spec.approval", fmt.Sprintf(
+		if slices.ContainsFunc(l.Input.Kinds, about) {
+			l.report.addWith(p.At, item.At, ApprovalRefused, "spec.approval", fmt.Sprintf(
 				"Enforcement %q (%s) does not let a change of a %s be stored that waits for approvals: nothing follows that could be approved",
 				item.Object.GetName(), e.Action(), policy.DescribeKinds(&spec.Match)),
 				"have the Enforcement name what follows, and not what people edit, or set its validationActions to Warn")

@@ -13,10 +13,10 @@ import (
 // typeCheckBindings finds what the status of bindings would say, and policies that require
 // one where there is none.
 func (l *linter) typeCheckBindings() {
-	never := NeverByBinding(func(user string) bool { return l.Settings.InitiatesByBinding(policy.User{Name: user}) })
+	never := NeverByBinding(func(user string) bool { return l.Input.Settings.InitiatesByBinding(policy.User{Name: user}) })
 	bound := map[string]bool{}
 
-	for _, b := range l.Bindings {
+	for _, b := range l.Input.Bindings {
 		bound[b.Object.Spec.Policy] = true
 
 		p, refused := l.policy(b.Object.Spec.Policy)
@@ -28,17 +28,17 @@ func (l *linter) typeCheckBindings() {
 			continue
 		}
 
-		l.addAll(b.At, Binding(b.Object, p, l.Kinds, l.Schemas, never))
+		l.report.addAll(b.At, Binding(b.Object, p, l.Input.Kinds, l.Input.Schemas, never))
 
 		// Where no policy was read at all, those of the cluster are meant.
-		if len(l.Policies) > 0 {
+		if len(l.Input.Policies) > 0 {
 			l.checkBinding(b, p, refused)
 		}
 	}
 
-	for _, p := range l.Policies {
-		if len(l.Bindings) > 0 && !bound[p.Object.GetName()] && p.Object.Spec.BindingMode == v1alpha1.BindingModeRequired {
-			l.add(p.At, BindingMissing, "spec.bindingMode",
+	for _, p := range l.Input.Policies {
+		if len(l.Input.Bindings) > 0 && !bound[p.Object.GetName()] && p.Object.Spec.BindingMode == v1alpha1.BindingModeRequired {
+			l.report.add(p.At, BindingMissing, "spec.bindingMode",
 				"nobody initiates by the policy: it requires a binding, and none of those that were read is of it",
 				"add an AllowanceBinding of it in each namespace where it is to count")
 		}
@@ -47,7 +47,7 @@ func (l *linter) typeCheckBindings() {
 
 // policy is the one of a name, and whether admission refuses it; nil for none.
 func (l *linter) policy(name string) (p *v1alpha1.AllowancePolicy, refused bool) {
-	for _, one := range l.Policies {
+	for _, one := range l.Input.Policies {
 		if one.Object.GetName() == name {
 			return one.Object, l.broken[one.At]
 		}
@@ -79,21 +79,21 @@ func (l *linter) checkBinding(b Item[*v1alpha1.AllowanceBinding], p *v1alpha1.Al
 
 	switch reason, message := Unbound(b.Object, p); {
 	case reason == v1alpha1.ReasonPolicyUnknown:
-		l.add(b.At, BindingPolicy, at, message, l.policyRemedy(b.Object.Spec.Policy))
+		l.report.add(b.At, BindingPolicy, at, message, l.policyRemedy(b.Object.Spec.Policy))
 	case refused:
-		l.add(b.At, BindingPolicy, at,
+		l.report.add(b.At, BindingPolicy, at,
 			fmt.Sprintf("AllowancePolicy %q is refused, and so nobody initiates by its binding", p.GetName()), "correct the policy")
 	case reason == v1alpha1.ReasonNotBindable:
-		l.add(b.At, BindingPolicy, at, message, "set spec.bindingMode of the policy")
+		l.report.add(b.At, BindingPolicy, at, message, "set spec.bindingMode of the policy")
 	case reason == v1alpha1.ReasonNotOverridable:
-		l.add(b.At, BindingPolicy, "spec.paramRef", message, "take it away, or set spec.paramRef.overridable of the policy")
+		l.report.add(b.At, BindingPolicy, "spec.paramRef", message, "take it away, or set spec.paramRef.overridable of the policy")
 	}
 }
 
 // policyRemedy is what helps where there is no policy of a name.
 func (l *linter) policyRemedy(name string) string {
-	names := make([]string, 0, len(l.Policies))
-	for _, one := range l.Policies {
+	names := make([]string, 0, len(l.Input.Policies))
+	for _, one := range l.Input.Policies {
 		names = append(names, one.Object.GetName())
 	}
 

@@ -33,7 +33,7 @@ func (l *linter) checkChain(p Item[*v1alpha1.AllowancePolicy]) {
 			}
 
 			at := field.NewPath("spec", "allow").Index(i).Child("mutations").Index(j)
-			l.add(p.At, ChainEnds, at.String(), chainText(n, m, len(next) > 0),
+			l.report.add(p.At, ChainEnds, at.String(), chainText(n, m, len(next) > 0),
 				fmt.Sprintf("add an AllowancePolicy that says what may follow, with match: {kind: %s, fields: [%s]}", perm.Kind, m))
 		}
 	}
@@ -59,7 +59,7 @@ func (l *linter) composes(n kind.Name) bool {
 		return true
 	}
 
-	return slices.ContainsFunc(l.Composed, func(c Composed) bool { return n.Matches(c.Parent.WithVersion("")) })
+	return slices.ContainsFunc(l.Input.Composed, func(c Composed) bool { return n.Matches(c.Parent.WithVersion("")) })
 }
 
 // checkComposed finds changes of what is not made for the kind that a policy is about, where
@@ -71,7 +71,7 @@ func (l *linter) checkComposed(p Item[*v1alpha1.AllowancePolicy]) {
 		var made []string
 
 		of := func(n kind.Name) bool {
-			return slices.ContainsFunc(l.Composed, func(c Composed) bool {
+			return slices.ContainsFunc(l.Input.Composed, func(c Composed) bool {
 				if !c.Alone || !n.Matches(c.Parent.WithVersion("")) {
 					return false
 				}
@@ -87,7 +87,7 @@ func (l *linter) checkComposed(p Item[*v1alpha1.AllowancePolicy]) {
 		}
 
 		at := field.NewPath("spec", "allow").Index(i).Child("kind")
-		l.add(p.At, NotComposed, at.String(), fmt.Sprintf("Crossplane makes %s for a %s, and no %s",
+		l.report.add(p.At, NotComposed, at.String(), fmt.Sprintf("Crossplane makes %s for a %s, and no %s",
 			describe(made), policy.DescribeKinds(&p.Object.Spec.Match), perm.Kind),
 			fmt.Sprintf("allow it in an AllowancePolicy about %s", describe(made)))
 	}
@@ -136,7 +136,7 @@ func (l *linter) checkCreate(p Item[*v1alpha1.AllowancePolicy]) {
 		}
 
 		at := field.NewPath("spec", "allow").Index(i).Child("mutations").Index(create)
-		l.add(p.At, CreateOnly, at.String(),
+		l.report.add(p.At, CreateOnly, at.String(),
 			fmt.Sprintf("%s may be created, and no AllowancePolicy or UpgradeAllowance allows a change of its fields: "+
 				"once made it stays as it is", n),
 			"add the fields that may change to mutations, or to a policy about them")
@@ -157,8 +157,8 @@ func (l *linter) changes(n kind.Name) bool {
 		})
 	}
 
-	return slices.ContainsFunc(l.Policies, func(p Item[*v1alpha1.AllowancePolicy]) bool { return gives(p.Object.Spec.Allow) }) ||
-		slices.ContainsFunc(l.Windows, func(w Item[*v1alpha1.UpgradeAllowance]) bool { return gives(w.Object.Spec.Allow) }) ||
+	return slices.ContainsFunc(l.Input.Policies, func(p Item[*v1alpha1.AllowancePolicy]) bool { return gives(p.Object.Spec.Allow) }) ||
+		slices.ContainsFunc(l.Input.Windows, func(w Item[*v1alpha1.UpgradeAllowance]) bool { return gives(w.Object.Spec.Allow) }) ||
 		slices.ContainsFunc(l.about(n), func(p *v1alpha1.AllowancePolicy) bool { return fields(p.Spec.Match.Fields) })
 }
 

@@ -7,11 +7,11 @@ import "github.com/kausality-io/kausality-crossplane/engine/policy"
 
 // constantConditions finds conditions of bindings and Enforcements that read nothing.
 func (l *linter) constantConditions() {
-	for _, b := range l.Bindings {
+	for _, b := range l.Input.Bindings {
 		l.checkConstant(b.At, bindingParts(b.Object), "nobody initiates by the binding")
 	}
 
-	for _, e := range l.Enforcements {
+	for _, e := range l.Input.Enforcements {
 		l.checkConstant(e.At, conditionParts(e.Object.Spec.MatchConditions), "the Enforcement is about nothing")
 	}
 }
@@ -24,11 +24,11 @@ func (l *linter) checkConstant(item int, parts []part, never string) {
 	}
 
 	for _, p := range parts {
-		if p.kind != isExpression || p.Role != policy.RoleCondition {
+		if p.kind != isExpression || p.Written.Role != policy.RoleCondition {
 			continue
 		}
 
-		e, err := policy.CompileExpression(p.Text)
+		e, err := policy.CompileExpression(p.Written.Text)
 		if err != nil || e.Reads().Anything {
 			continue
 		}
@@ -36,9 +36,9 @@ func (l *linter) checkConstant(item int, parts []part, never string) {
 		switch value, _, err := e.Eval(policy.Input{}); {
 		case err != nil:
 		case value:
-			l.add(item, ConstantCondition, p.At.String(), "it is always true", "take it away")
+			l.report.add(item, ConstantCondition, p.Written.At.String(), "it is always true", "take it away")
 		default:
-			l.add(item, ConstantCondition, p.At.String(), "it is never true: "+never, "")
+			l.report.add(item, ConstantCondition, p.Written.At.String(), "it is never true: "+never, "")
 		}
 	}
 }

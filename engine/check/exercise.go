@@ -22,17 +22,17 @@ func (l *linter) checkExercise(p Item[*v1alpha1.AllowancePolicy]) {
 		return
 	}
 
-	crossplane := policy.User{Name: l.Settings.Crossplane, Groups: policy.ServiceAccountGroups(l.Settings.Crossplane)}
+	crossplane := policy.User{Name: l.Input.Settings.Crossplane, Groups: policy.ServiceAccountGroups(l.Input.Settings.Crossplane)}
 	listed := slices.ContainsFunc(spec.Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate })
 
 	switch {
 	case !policy.MayExercise(spec.Subjects, crossplane):
-		l.add(p.At, NobodyExercises, at, fmt.Sprintf("what is made for a %s Crossplane changes (%s), and of the subjects only %s may",
+		l.report.add(p.At, NobodyExercises, at, fmt.Sprintf("what is made for a %s Crossplane changes (%s), and of the subjects only %s may",
 			policy.DescribeKinds(&spec.Match), crossplane.Name,
 			policy.Describe(spec.Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate })),
 			"add Crossplane's service account to spec.subjects, or give the others mayInitiate: true")
 	case !listed:
-		l.add(p.At, AnybodyExercises, at, fmt.Sprintf("anybody may make the changes that the policy allows of what is made for a %s",
+		l.report.add(p.At, AnybodyExercises, at, fmt.Sprintf("anybody may make the changes that the policy allows of what is made for a %s",
 			policy.DescribeKinds(&spec.Match)),
 			fmt.Sprintf("list Crossplane's service account (%s) without mayInitiate, to keep others from it", crossplane.Name))
 	}

@@ -34,11 +34,11 @@ func (l *linter) checkExternal(item int, allow []v1alpha1.Permission) {
 
 			switch {
 			case m == v1alpha1.MutationDelete && !slices.Contains(actions, actionDelete):
-				l.add(item, DeleteMissing, at,
+				l.report.add(item, DeleteMissing, at,
 					fmt.Sprintf("delete of %s is allowed without External Delete: its gate does not open for it, and it is not deleted", perm.Kind),
 					"add {relation: External, mutations: [Delete]} to spec.allow")
 			case !updates && overlap(outside(), m):
-				l.add(item, ExternalMissing, at,
+				l.report.add(item, ExternalMissing, at,
 					fmt.Sprintf("%s of %s is allowed without External Update: its gate does not open for it, and it is held",
 						m, perm.Kind),
 					"add {relation: External, mutations: [Update]} to spec.allow")
@@ -86,7 +86,7 @@ func (l *linter) checkUnusedExternal(p Item[*v1alpha1.AllowancePolicy]) {
 		}
 
 		at := field.NewPath("spec", "allow").Index(i).String()
-		l.add(p.At, ExternalUnused, at,
+		l.report.add(p.At, ExternalUnused, at,
 			fmt.Sprintf("External %s is given together with a change of a managed resource, and the policy allows none", describe(perm.Mutations)),
 			"allow it in the policy that allows the change of the managed resource, and take it away here")
 	}
@@ -110,7 +110,7 @@ func (l *linter) checkIdleDelete(p Item[*v1alpha1.AllowancePolicy]) {
 			continue
 		}
 
-		l.add(p.At, ExternalUnused, field.NewPath("spec", "allow").Index(i).String(),
+		l.report.add(p.At, ExternalUnused, field.NewPath("spec", "allow").Index(i).String(),
 			"External Delete does nothing here: a gate opens for Delete because of a deletion, and the policy allows none",
 			"take Delete away, or allow the deletion of the managed resource")
 	}

@@ -63,7 +63,7 @@ func Lint(in Input) []Finding {
 	l.findDuplicates()
 
 	for i := range in.Policies {
-		p := l.Policies[i]
+		p := l.Input.Policies[i]
 		if l.broken[p.At] {
 			continue
 		}
@@ -86,15 +86,15 @@ func Lint(in Input) []Finding {
 		}
 	}
 
-	slices.SortStableFunc(l.findings, func(a, b Finding) int { return a.Item - b.Item })
+	slices.SortStableFunc(l.report.findings, func(a, b Finding) int { return a.Item - b.Item })
 
-	return l.findings
+	return l.report.findings
 }
 
 // linter checks an input.
 type linter struct {
-	Input
-	report
+	Input  Input
+	report report
 
 	// broken are the items that admission refuses.
 	broken map[int]bool
@@ -106,8 +106,8 @@ type linter struct {
 
 // policies as a list.
 func (l *linter) policies() []v1alpha1.AllowancePolicy {
-	out := make([]v1alpha1.AllowancePolicy, 0, len(l.Policies))
-	for _, p := range l.Policies {
+	out := make([]v1alpha1.AllowancePolicy, 0, len(l.Input.Policies))
+	for _, p := range l.Input.Policies {
 		out = append(out, *p.Object)
 	}
 
@@ -116,8 +116,8 @@ func (l *linter) policies() []v1alpha1.AllowancePolicy {
 
 // windows as a list.
 func (l *linter) windows() []v1alpha1.UpgradeAllowance {
-	out := make([]v1alpha1.UpgradeAllowance, 0, len(l.Windows))
-	for _, w := range l.Windows {
+	out := make([]v1alpha1.UpgradeAllowance, 0, len(l.Input.Windows))
+	for _, w := range l.Input.Windows {
 		out = append(out, *w.Object)
 	}
 
@@ -126,7 +126,7 @@ func (l *linter) windows() []v1alpha1.UpgradeAllowance {
 
 // known are the kinds that a name means.
 func (l *linter) known(n kind.Name) []kind.Served {
-	out, _ := kind.Named(l.Kinds, []kind.Name{n})
+	out, _ := kind.Named(l.Input.Kinds, []kind.Name{n})
 
 	return out
 }
@@ -150,7 +150,7 @@ func (l *linter) managed(p v1alpha1.Permission) bool {
 func (l *linter) about(n kind.Name) []*v1alpha1.AllowancePolicy {
 	var out []*v1alpha1.AllowancePolicy
 
-	for _, p := range l.Policies {
+	for _, p := range l.Input.Policies {
 		if meets(&p.Object.Spec.Match, n) && p.Object.Spec.EnforcementMode != v1alpha1.EnforcementModeShadow {
 			out = append(out, p.Object)
 		}

@@ -129,7 +129,7 @@ func Binding(
 func Enforcement(in *v1alpha1.Enforcement, served []kind.Served, schemas Schemas) []Finding {
 	e, _ := enforcement.Compile(in)
 	parts := slices.DeleteFunc(conditionParts(in.Spec.MatchConditions), func(p part) bool {
-		return slices.Contains(e.Broken(), p.At.String())
+		return slices.Contains(e.Broken(), p.Written.At.String())
 	})
 	out := schemas.ofKinds(enforcedKinds(e, served), func(schema.GroupKind) []part { return parts })
 

@@ -27,7 +27,7 @@ const (
 
 // part is a path or an expression of an object, which is checked by schemas.
 type part struct {
-	policy.Written
+	Written policy.Written
 
 	kind partKind
 }

@@ -63,7 +63,7 @@ func checkStart(p *v1alpha1.AllowancePolicySpec, readings []policy.ConditionRead
 	var out []Finding
 
 	for _, c := range readings {
-		if c.OfStart {
+		if c.Reading.OfStart {
 			out = append(out, found(MetBelow, c.At.String(), metBelow))
 		}
 	}
@@ -85,7 +85,7 @@ func checkComposed(p *v1alpha1.AllowancePolicySpec, readings []policy.ConditionR
 	var out []Finding
 
 	for _, c := range readings {
-		if c.Authorizer && !c.Shadow && policy.HasInitiators(p) {
+		if c.Reading.Authorizer && !c.Shadow && policy.HasInitiators(p) {
 			out = append(out, found(Unreachable, c.At.String(), composedAsking))
 		}
 	}

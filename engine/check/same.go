@@ -20,7 +20,7 @@ func (l *linter) findDuplicates() {
 	seen := map[string]int{}
 	named := func(item int, key, what string) {
 		if other, ok := seen[key]; ok {
-			l.addWith(item, other, DuplicateObject, "metadata.name",
+			l.report.addWith(item, other, DuplicateObject, "metadata.name",
 				fmt.Sprintf("%s is there twice: the one that is applied last replaces the other", what),
 				"give it another name, or delete one")
 		}
@@ -28,20 +28,20 @@ func (l *linter) findDuplicates() {
 		seen[key] = item
 	}
 
-	for _, p := range l.Policies {
+	for _, p := range l.Input.Policies {
 		named(p.At, "p/"+p.Object.GetName(), fmt.Sprintf("AllowancePolicy %q", p.Object.GetName()))
 	}
 
-	for _, b := range l.Bindings {
+	for _, b := range l.Input.Bindings {
 		name := b.Object.GetNamespace() + "/" + b.Object.GetName()
 		named(b.At, "b/"+name, fmt.Sprintf("AllowanceBinding %q", name))
 	}
 
-	for _, w := range l.Windows {
+	for _, w := range l.Input.Windows {
 		named(w.At, "w/"+w.Object.GetName(), fmt.Sprintf("UpgradeAllowance %q", w.Object.GetName()))
 	}
 
-	for _, e := range l.Enforcements {
+	for _, e := range l.Input.Enforcements {
 		named(e.At, "e/"+e.Object.GetName(), fmt.Sprintf("Enforcement %q", e.Object.GetName()))
 	}
 
@@ -51,15 +51,15 @@ func (l *linter) findDuplicates() {
 // checkCovered finds a policy before this one that says the same, or any that gives all
 // that this one does and more. Policies only add, so this one does nothing then.
 func (l *linter) checkCovered(i int) {
-	p := l.Policies[i]
+	p := l.Input.Policies[i]
 
-	for j, q := range l.Policies {
+	for j, q := range l.Input.Policies {
 		if i == j || l.broken[q.At] || q.Object.GetName() == p.Object.GetName() {
 			continue
 		}
 
 		if rule, message, remedy := compare(&p.Object.Spec, q.Object, j < i); rule != "" {
-			l.addWith(p.At, q.At, rule, "metadata.name", message, remedy)
+			l.report.addWith(p.At, q.At, rule, "metadata.name", message, remedy)
 
 			return
 		}

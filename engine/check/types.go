@@ -19,23 +19,23 @@ import (
 func (l *linter) typeCheckPolicies() {
 	grants := GrantsOf(l.policies(), l.windows())
 
-	for _, p := range l.Policies {
+	for _, p := range l.Input.Policies {
 		if l.broken[p.At] {
 			continue
 		}
 
-		l.addAll(p.At, Policy(p.Object, l.Kinds, l.Schemas, grants))
+		l.report.addAll(p.At, Policy(p.Object, l.Input.Kinds, l.Input.Schemas, grants))
 	}
 }
 
 // typeCheckEnforcements finds what that of Enforcements would.
 func (l *linter) typeCheckEnforcements() {
-	for _, e := range l.Enforcements {
+	for _, e := range l.Input.Enforcements {
 		if l.broken[e.At] {
 			continue
 		}
 
-		l.addAll(e.At, Enforcement(e.Object, l.Kinds, l.Schemas))
+		l.report.addAll(e.At, Enforcement(e.Object, l.Input.Kinds, l.Input.Schemas))
 	}
 }
 
@@ -44,7 +44,7 @@ const schemaRemedy = "give its CRD, or the XRD that it comes from, with --filena
 
 // findUnchecked finds the kinds of which there is no schema.
 func (l *linter) findUnchecked() {
-	for _, p := range l.Policies {
+	for _, p := range l.Input.Policies {
 		if l.broken[p.At] {
 			continue
 		}
@@ -61,24 +61,24 @@ func (l *linter) findUnchecked() {
 
 		l.uncheckedPermissions(p.At, p.Object.Spec.Allow)
 
-		if gvk, ok := policy.ParamKindOf(&p.Object.Spec); ok && l.Schemas(gvk) == nil {
-			l.add(p.At, NotChecked, "spec.paramKind",
+		if gvk, ok := policy.ParamKindOf(&p.Object.Spec); ok && l.Input.Schemas(gvk) == nil {
+			l.report.add(p.At, NotChecked, "spec.paramKind",
 				fmt.Sprintf("what is read of params is not checked: nothing that was read has the schema of %s of %s", gvk.Kind, gvk.GroupVersion()),
 				schemaRemedy)
 		}
 	}
 
-	for _, w := range l.Windows {
+	for _, w := range l.Input.Windows {
 		if l.broken[w.At] {
 			continue
 		}
 
 		l.uncheckedPermissions(w.At, w.Object.Spec.Allow)
-		l.addAll(w.At, l.Schemas.ofWindow(w.Object, l.Kinds))
-		l.addAll(w.At, checkVerbs(w.Object.Spec.Allow, false))
+		l.report.addAll(w.At, l.Input.Schemas.ofWindow(w.Object, l.Input.Kinds))
+		l.report.addAll(w.At, checkVerbs(w.Object.Spec.Allow, false))
 	}
 
-	for _, e := range l.Enforcements {
+	for _, e := range l.Input.Enforcements {
 		l.uncheckedRules(e)
 	}
 }
@@ -99,7 +99,7 @@ func (l *linter) unchecked(item int, n kind.Name, at *field.Path) {
 
 	kinds := l.known(n)
 	for _, k := range kinds {
-		if l.Schemas(k.GVK) != nil {
+		if l.Input.Schemas(k.GVK) != nil {
 			return
 		}
 	}
@@ -110,7 +110,7 @@ func (l *linter) unchecked(item int, n kind.Name, at *field.Path) {
 	}
 
 	l.unknown[n] = true
-	l.add(item, NotChecked, at.String(), fmt.Sprintf("not checked: nothing that was read has the schema of %s", n), remedy)
+	l.report.add(item, NotChecked, at.String(), fmt.Sprintf("not checked: nothing that was read has the schema of %s", n), remedy)
 }
 
 // kindsLike are the names of known kinds that another one was probably meant to be.
@@ -119,7 +119,7 @@ func (l *linter) kindsLike(name string) []string {
 
 	seen := map[string]bool{}
 
-	for _, k := range l.Kinds {
+	for _, k := range l.Input.Kinds {
 		if k.GVK.Kind != name && !seen[k.GVK.Kind] {
 			names = append(names, k.GVK.Kind)
 			seen[k.GVK.Kind] = true
@@ -152,7 +152,7 @@ func (l *linter) uncheckedRules(e Item[*v1alpha1.Enforcement]) {
 				}
 
 				at := field.NewPath("spec", "match", "resourceRules").Index(i).Child("resources").Index(j)
-				l.add(e.At, NotChecked, at.String(), fmt.Sprintf("not checked: nothing that was read defines %s", gr), remedy)
+				l.report.add(e.At, NotChecked, at.String(), fmt.Sprintf("not checked: nothing that was read defines %s", gr), remedy)
 			}
 		}
 	}
@@ -163,7 +163,7 @@ const anything = "*"
 
 // serves reports whether a resource is known.
 func (l *linter) serves(gr schema.GroupResource) bool {
-	for _, k := range l.Kinds {
+	for _, k := range l.Input.Kinds {
 		if k.GroupResource() == gr {
 			return true
 		}
@@ -176,7 +176,7 @@ func (l *linter) serves(gr schema.GroupResource) bool {
 func (l *linter) resourcesOf(group string) []string {
 	var out []string
 
-	for _, k := range l.Kinds {
+	for _, k := range l.Input.Kinds {
 		if k.GVK.Group == group {
 			out = append(out, k.Resource)
 		}

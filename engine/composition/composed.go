@@ -34,7 +34,7 @@ type composed struct {
 func composedOf(req *Request) composed {
 	return composed{
 		XR: req.XR, Name: req.Name, Observed: req.Observed, Desired: req.Desired, mode: req.Mode, user: req.User.Name,
-		mending: mending{apply: req.Repair == v1alpha1.RepairApply, left: req.Left, was: req.Was, now: req.Now},
+		mending: mending{apply: req.Repair == v1alpha1.RepairApply, left: req.Left, was: req.Was, now: req.Basis.Now},
 	}
 }
 

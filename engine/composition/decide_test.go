@@ -92,7 +92,7 @@ func TestMetadataThatCrossplaneAddsLaterIsNoRemoval(t *testing.T) {
 		edit(t, desiredRDS, "labels: {team: a}", "labels: {crossplane.io/composite: x}"): {"metadata.labels.team", "metadata.labels[crossplane.io/composite]"},
 	} {
 		req := request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), observedRDS, desired)
-		req.Policies = policy.NewSet(p)
+		req.Basis.Policies = policy.NewSet(p)
 
 		if diff := cmp.Diff(want, fields(composition.Decide(req).Held)); diff != "" {
 			t.Errorf("held of\n%s\n-want, +got:\n%s", desired, diff)

@@ -20,7 +20,7 @@ import (
 type Request struct {
 	// Basis that it is decided by. Of Enforcements the exceptions count; what they do
 	// about unallowed changes does not, for that is the Mode's.
-	decision.Basis
+	Basis decision.Basis
 
 	// XR that composes, as observed.
 	XR *unstructured.Unstructured

@@ -24,7 +24,7 @@ import (
 // asks before.
 type ActionRequest struct {
 	// Basis that it is decided by: of it no Enforcements and no settings.
-	Basis
+	Basis Basis
 
 	// Object as it is stored.
 	Object *unstructured.Unstructured
@@ -144,12 +144,12 @@ func throughGate(u *unstructured.Unstructured, action string) (ActionAnswer, err
 // been taken away since.
 func (r ActionRequest) stillGiven(a v1alpha1.Allowance) bool {
 	if a.Source.Type == v1alpha1.SourceWindow {
-		return slices.ContainsFunc(r.Upgrades, func(w *allowance.Window) bool {
-			return w.GetName() == a.Source.Name && w.InForce(r.Now)
+		return slices.ContainsFunc(r.Basis.Upgrades, func(w *allowance.Window) bool {
+			return w.GetName() == a.Source.Name && w.InForce(r.Basis.Now)
 		})
 	}
 
-	p := r.Policies.ByName(a.Policy)
+	p := r.Basis.Policies.ByName(a.Policy)
 
 	return a.Policy == "" || p != nil && len(p.External([]string{r.Action})) > 0
 }
@@ -195,7 +195,7 @@ func (r ActionRequest) changedSince(list []v1alpha1.Allowance) ([]string, error)
 // about reports whether the policy of an allowance is about a field of the object: names
 // it there, or allows it below what it names. Of what no policy is known any.
 func (r ActionRequest) about(a v1alpha1.Allowance, field string) bool {
-	p := r.Policies.ByName(a.Policy)
+	p := r.Basis.Policies.ByName(a.Policy)
 
 	path, err := fieldpath.Parse(field)
 	if p == nil || err != nil {
@@ -217,8 +217,8 @@ func (r ActionRequest) gives(w *allowance.Window) bool {
 func (r ActionRequest) giver() *allowance.Window {
 	var out *allowance.Window
 
-	for _, w := range r.Upgrades {
-		if r.gives(w) && w.InForce(r.Now) && (out == nil || w.GetName() < out.GetName()) {
+	for _, w := range r.Basis.Upgrades {
+		if r.gives(w) && w.InForce(r.Basis.Now) && (out == nil || w.GetName() < out.GetName()) {
 			out = w
 		}
 	}
@@ -232,7 +232,7 @@ func (r ActionRequest) remedies() []string {
 
 	gk := r.Object.GroupVersionKind().GroupKind()
 
-	for _, p := range r.Policies.All() {
+	for _, p := range r.Basis.Policies.All() {
 		spec := p.Spec()
 
 		external := slices.ContainsFunc(spec.Allow, func(a v1alpha1.Permission) bool {
@@ -253,7 +253,7 @@ func (r ActionRequest) remedies() []string {
 		}
 	}
 
-	for _, w := range r.Upgrades {
+	for _, w := range r.Basis.Upgrades {
 		if !r.gives(w) {
 			continue
 		}

@@ -82,7 +82,7 @@ func byCrossplane(old, is, parent *unstructured.Unstructured) decision.Request {
 	const crossplane = "system:serviceaccount:crossplane-system:crossplane"
 
 	req := decision.Request{Operation: decision.OperationUpdate, Old: old, New: is, Parent: parent, User: policy.User{Name: crossplane}}
-	req.Settings.Crossplane = crossplane
+	req.Basis.Settings.Crossplane = crossplane
 
 	return req
 }

@@ -61,7 +61,7 @@ func TestWhatIsLeftOutOfTheRecordTakesTheMostApprovals(t *testing.T) {
 	}
 
 	req := request(t, policy.User{Name: "hans", Groups: []string{"team"}}, old, `{apiVersion: example.org/v1, kind: Widget, metadata: {name: w}, spec: {`+strings.Join(spec, ", ")+`}}`, "")
-	req.Policies = set(t, fmt.Sprintf(`
+	req.Basis.Policies = set(t, fmt.Sprintf(`
 kind: AllowancePolicy
 metadata: {name: most}
 spec:

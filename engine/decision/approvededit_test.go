@@ -123,8 +123,8 @@ func TestAnApprovedEditIsAsIfSomebodyHadMadeItWhoMay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := fixture.Parse(t, edited)
 			req := decision.Request{Operation: decision.OperationUpdate, User: policy.User{Name: "berta"}}
-			req.Now = time.Unix(0, 0)
-			req.Policies = editPolicies(t, tc.condition)
+			req.Basis.Now = time.Unix(0, 0)
+			req.Basis.Policies = editPolicies(t, tc.condition)
 
 			recorded, err := decision.RecordedEdits(u)
 			if err != nil {

@@ -25,17 +25,16 @@ type authority struct {
 	// user who asks, and the settings that say which users act for others.
 	user     policy.User
 	settings Settings
-	// request is asked, for these objects of it; raw is what expressions see of that, once it is seen.
-	request *Request
-	o       objects
-	raw     policy.Input
-	seen    bool
+	// see is asked what expressions see of the request, for these objects of it, once.
+	see  interface{ inputOf(o objects) policy.Input }
+	o    objects
+	raw  policy.Input
+	seen bool
 	// before is the old object as expressions are to see it; nil for the old object.
 	before *unstructured.Unstructured
 
 	evaluations map[evaluated]policy.Evaluation
-	ofBindings  map[*policy.Binding]policy.Evaluation
-	again       *authority
+	ofBindings  map[boundBefore]policy.Evaluation
 
 	// ledger is of all that is decided by the request, whichever version of the object it is about.
 	ledger *ledger
@@ -43,10 +42,17 @@ type authority struct {
 	problems *problems
 }
 
-// evaluated is a policy by name, where a chain starts or below.
+// evaluated is a policy by name, where a chain starts or below, and before which old object.
 type evaluated struct {
 	policy string
 	below  bool
+	before *unstructured.Unstructured
+}
+
+// boundBefore is a binding, and before which old object it is evaluated.
+type boundBefore struct {
+	binding *policy.Binding
+	before  *unstructured.Unstructured
 }
 
 // A ledger collects what is asked and used by all that is decided by one request.
@@ -65,7 +71,7 @@ func newAuthority(req *Request, o objects, by writer, ledger *ledger) *authority
 	ledger.asked.authorizer = req.Authorizer
 
 	return &authority{
-		Policies: req.Policies, Bindings: req.Bindings, user: by.User, settings: req.Settings, request: req,
+		Policies: req.Basis.Policies, Bindings: req.Basis.Bindings, user: by.User, settings: req.Basis.Settings, see: req,
 		o: o, kind: o.groupKind(), home: o.home(), ledger: ledger, problems: &ledger.problems,
 	}
 }
@@ -74,7 +80,7 @@ func newAuthority(req *Request, o objects, by writer, ledger *ledger) *authority
 func (auth *authority) of(o objects) *authority {
 	out := *auth
 	out.o, out.kind, out.home = o, o.groupKind(), o.home()
-	out.seen, out.before, out.evaluations, out.ofBindings, out.again = false, nil, nil, nil, nil
+	out.seen, out.before, out.evaluations, out.ofBindings = false, nil, nil, nil
 
 	return &out
 }
@@ -92,20 +98,27 @@ func (auth *authority) inShadow(set *policy.Set) *authority {
 	return out
 }
 
-// madeAgain is the authority for changes that are made once more: before these the object was as it was before.
+// madeAgain is the authority for changes that are made once more: before these the object was as it was before. What
+// either has evaluated the other one remembers.
 func (auth *authority) madeAgain(before *unstructured.Unstructured) *authority {
-	if auth.again == nil {
-		auth.again = auth.of(auth.o)
-		auth.again.before = before
+	if auth.evaluations == nil {
+		auth.evaluations = map[evaluated]policy.Evaluation{}
 	}
 
-	return auth.again
+	if auth.ofBindings == nil {
+		auth.ofBindings = map[boundBefore]policy.Evaluation{}
+	}
+
+	out := *auth
+	out.before = before
+
+	return &out
 }
 
 // rawInput is what selectors and conditions of Enforcements see.
 func (auth *authority) rawInput() policy.Input {
 	if !auth.seen {
-		auth.raw, auth.seen = auth.request.inputOf(auth.o), true
+		auth.raw, auth.seen = auth.see.inputOf(auth.o), true
 	}
 
 	return auth.raw
@@ -138,7 +151,7 @@ func (auth *authority) input() policy.Input {
 
 // evaluate checks a policy's selectors and expressions where a chain starts, once.
 func (auth *authority) evaluate(p *policy.Policy) policy.Evaluation {
-	return auth.once(p, evaluated{policy: p.Name()})
+	return auth.once(p, evaluated{policy: p.Name(), before: auth.before})
 }
 
 // evaluateFor checks them for a change that is allowed. Where a window led to it, as where the
@@ -148,7 +161,7 @@ func (auth *authority) evaluateFor(p *policy.Policy, f Finding) policy.Evaluatio
 		return auth.evaluate(p)
 	}
 
-	return auth.once(p, evaluated{policy: p.Name(), below: true})
+	return auth.once(p, evaluated{policy: p.Name(), below: true, before: auth.before})
 }
 
 func (auth *authority) once(p *policy.Policy, key evaluated) policy.Evaluation {

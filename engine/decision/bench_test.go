@@ -96,14 +96,14 @@ func (s scene) in(tb testing.TB, n int) decision.Request {
 	tb.Helper()
 
 	req := s.request
-	req.Policies = loaded(tb, n, s.policies)
+	req.Basis.Policies = loaded(tb, n, s.policies)
 
 	if s.bound {
-		req.Bindings = bindings(tb, max(1, n/10))
+		req.Basis.Bindings = bindings(tb, max(1, n/10))
 	}
 
 	if s.limits != nil {
-		req.Params = func(policy.ParamQuery) (policy.ParamList, error) { return policy.ParamList{Objects: s.limits}, nil }
+		req.Basis.Params = func(policy.ParamQuery) (policy.ParamList, error) { return policy.ParamList{Objects: s.limits}, nil }
 	}
 
 	return req

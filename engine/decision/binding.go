@@ -105,7 +105,9 @@ func (c *bindingCosts) telling() bool {
 
 // evaluateBinding checks the conditions of a binding of a policy, once.
 func (auth *authority) evaluateBinding(p *policy.Policy, b *policy.Binding) policy.Evaluation {
-	v, ok := auth.ofBindings[b]
+	key := boundBefore{b, auth.before}
+
+	v, ok := auth.ofBindings[key]
 	if ok {
 		return v
 	}
@@ -117,10 +119,10 @@ func (auth *authority) evaluateBinding(p *policy.Policy, b *policy.Binding) poli
 	v = auth.withinQuestions(func() policy.Evaluation { return b.Evaluate(p, auth.input(), auth.ledger.bindings.budget) })
 
 	if auth.ofBindings == nil {
-		auth.ofBindings = map[*policy.Binding]policy.Evaluation{}
+		auth.ofBindings = map[boundBefore]policy.Evaluation{}
 	}
 
-	auth.ofBindings[b] = v
+	auth.ofBindings[key] = v
 
 	if v.Problem != nil && auth.ledger.bindings.telling() {
 		auth.problems.add(&policy.EvaluationError{

@@ -16,7 +16,7 @@ import (
 // input is what expressions and selectors see: the new object with our
 // annotations as they were.
 func (r *Request) input() policy.Input {
-	in := policy.Input{Request: r.describe, Now: r.Now, Params: r.Params}
+	in := policy.Input{Request: r.describe, Now: r.Basis.Now, Params: r.Basis.Params}
 
 	if r.New != nil {
 		in.Object = r.New.Object
@@ -58,13 +58,13 @@ func (r *Request) inputOf(o objects) policy.Input {
 func (r *Request) ReadsParent() bool {
 	gk := r.groupKind()
 
-	return r.Policies.ReadsParent(gk, r.Bindings) ||
-		slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool { return e.ReadsParent() && e.Covers(r.Resource) })
+	return r.Basis.Policies.ReadsParent(gk, r.Basis.Bindings) ||
+		slices.ContainsFunc(r.Basis.Enforcements, func(e *enforcement.Enforcement) bool { return e.ReadsParent() && e.Covers(r.Resource) })
 }
 
 // ShadowReadsParent reports whether it would be, were all in force that is in Shadow mode.
 func (r *Request) ShadowReadsParent() bool {
-	return r.Policies.ShadowReadsParent(r.groupKind(), r.Bindings)
+	return r.Basis.Policies.ShadowReadsParent(r.groupKind(), r.Basis.Bindings)
 }
 
 // asking is what expressions ask the cluster's authorizer by.
@@ -73,21 +73,21 @@ func (r *Request) asking() policy.Asking {
 }
 
 // requested is the resource of a request, as checks of the authorizer name it.
-type requested struct{ *Request }
+type requested struct{ Request *Request }
 
 // GetName is empty where the object gets its name later.
-func (r requested) GetName() string { return r.target().GetName() }
+func (r requested) GetName() string { return r.Request.target().GetName() }
 
 // GetNamespace is empty for what is cluster-scoped.
-func (r requested) GetNamespace() string { return r.target().GetNamespace() }
+func (r requested) GetNamespace() string { return r.Request.target().GetNamespace() }
 
 // GetResource has the version that the object is in.
 func (r requested) GetResource() schema.GroupVersionResource {
-	return r.Resource.WithVersion(r.target().GroupVersionKind().Version)
+	return r.Request.Resource.WithVersion(r.Request.target().GroupVersionKind().Version)
 }
 
 // GetSubresource is empty for the object itself.
-func (r requested) GetSubresource() string { return r.Subresource }
+func (r requested) GetSubresource() string { return r.Request.Subresource }
 
 // describe is the variable request.
 func (r *Request) describe() map[string]any {

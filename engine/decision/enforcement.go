@@ -71,7 +71,7 @@ func (o objects) enforcementTarget() enforcement.Target {
 // AsksVersions reports whether a request is decided by the versions in which the object's
 // resource is served: an Enforcement asks for that.
 func (r *Request) AsksVersions() bool {
-	return slices.ContainsFunc(r.Enforcements, func(e *enforcement.Enforcement) bool { return e.AsksVersions(r.Resource) })
+	return slices.ContainsFunc(r.Basis.Enforcements, func(e *enforcement.Enforcement) bool { return e.AsksVersions(r.Resource) })
 }
 
 // servedIn are the versions in which the object's resource is served; nil where they are not

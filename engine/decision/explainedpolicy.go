@@ -15,7 +15,7 @@ import (
 
 // ExplainedPolicy is an AllowancePolicy, and what of it holds.
 type ExplainedPolicy struct {
-	*policy.Policy
+	Policy *policy.Policy
 
 	// Shadow is true where it decides nothing, for it is in Shadow mode.
 	Shadow bool
@@ -48,7 +48,7 @@ type ExplainedField struct {
 
 // ExplainedSubject is a subject of a policy or of a binding.
 type ExplainedSubject struct {
-	v1alpha1.Subject
+	Subject v1alpha1.Subject
 
 	// Binding that names it, as NAMESPACE/NAME; empty for the policy's own.
 	Binding string
@@ -58,7 +58,7 @@ type ExplainedSubject struct {
 
 // ExplainedBinding is an AllowanceBinding.
 type ExplainedBinding struct {
-	*policy.Binding
+	Binding *policy.Binding
 
 	// Results of its conditions and parameters.
 	Results []policy.Result

@@ -17,7 +17,7 @@ import (
 
 // An Inquiry asks what holds for an object.
 type Inquiry struct {
-	Request
+	Request Request
 
 	// Changes that are asked about; none for those that the request makes. Of one that the
 	// request does not make the conditions see the object as it is.
@@ -70,7 +70,7 @@ const (
 
 // ExplainedAllowance is an allowance of the parent.
 type ExplainedAllowance struct {
-	v1alpha1.Allowance
+	Allowance v1alpha1.Allowance
 
 	// Covers are the fields of the changes that it is about.
 	Covers []string
@@ -80,7 +80,7 @@ type ExplainedAllowance struct {
 
 // ExplainedWindow is an UpgradeAllowance.
 type ExplainedWindow struct {
-	*v1alpha1.UpgradeAllowance
+	UpgradeAllowance *v1alpha1.UpgradeAllowance
 
 	// Covers are the fields of the changes that it allows.
 	Covers []string
@@ -90,7 +90,7 @@ type ExplainedWindow struct {
 
 // ExplainedEnforcement is an Enforcement whose rules are about the resource.
 type ExplainedEnforcement struct {
-	*enforcement.Enforcement
+	Enforcement *enforcement.Enforcement
 
 	// Governs is true where it governs the object; where not, its selectors or conditions
 	// leave it out.
@@ -105,7 +105,7 @@ type ExplainedEnforcement struct {
 
 // ExplainedException is an exception of an Enforcement.
 type ExplainedException struct {
-	*v1alpha1.Exception
+	Exception *v1alpha1.Exception
 
 	// Covers are the fields of the changes that it is about.
 	Covers []string

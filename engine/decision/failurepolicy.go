@@ -22,7 +22,7 @@ func MustDecide(req Request, whole bool) ([]string, bool) {
 	ledger := &ledger{}
 
 	in, err := asked(&req, &ledger.problems)
-	if err != nil || neverEnforced(in.o, req.Settings.Manager) || deletesForOthers(in.by.User) {
+	if err != nil || neverEnforced(in.o, req.Basis.Settings.Manager) || deletesForOthers(in.by.User) {
 		return nil, false
 	}
 
@@ -31,7 +31,7 @@ func MustDecide(req Request, whole bool) ([]string, bool) {
 
 	var out []string
 
-	for _, e := range req.Enforcements {
+	for _, e := range req.Basis.Enforcements {
 		if e.Spec().FailurePolicy != v1alpha1.FailurePolicyIgnore &&
 			enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold) && mayGovern(in.o, in.auth.rawInput(), e, whole) {
 			out = append(out, e.Name())

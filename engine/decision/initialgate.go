@@ -193,7 +193,7 @@ func movable(o objects, by writer) bool {
 
 // MovesGate reports whether a gate may be moved, or a deletion be blocked, with a request.
 func MovesGate(req *Request) bool {
-	return req.Settings.Gates && req.New != nil && (resource.IsManaged(req.New) || resource.Composing(req.New))
+	return req.Basis.Settings.Gates && req.New != nil && (resource.IsManaged(req.New) || resource.Composing(req.New))
 }
 
 // buildingUp is what a root's provider may do to build it up, as what a parent

@@ -91,15 +91,15 @@ func read(req Request, stored bool) (*inputs, error) {
 	// 2. What of that may be stored at all.
 	in.how.stored = stored
 	in.how.composing, in.how.announced = announcement(in.o, in.by)
-	in.proposal = propose(in.o, in.by, in.how, in.outside.gates, req.Policies)
+	in.proposal = propose(in.o, in.by, in.how, in.outside.gates, req.Basis.Policies)
 	in.o.New = in.proposal.object
-	in.places, in.windows = newPlaces(in.o), openWindows(req.Upgrades, in.o, in.by, in.now)
-	req.Operation, req.Old, req.New, req.Parent, req.Params = in.o.Operation, in.o.Old, in.o.New, in.o.Parent, req.Params.Once()
+	in.places, in.windows = newPlaces(in.o), openWindows(req.Basis.Upgrades, in.o, in.by, in.now)
+	req.Operation, req.Old, req.New, req.Parent, req.Basis.Params = in.o.Operation, in.o.Old, in.o.New, in.o.Parent, req.Basis.Params.Once()
 	in.auth = newAuthority(&req, in.o, in.by, ledger)
 
 	// 3. What the records on parent and object say.
 	in.above = readAbove(&req, in.o.Parent, in.problems)
-	in.enforced = readEnforced(in.o, in.auth.rawInput(), req.Enforcements, req.Settings.Manager, in.problems)
+	in.enforced = readEnforced(in.o, in.auth.rawInput(), req.Basis.Enforcements, req.Basis.Settings.Manager, in.problems)
 	in.outside.gated = readGated(in.o, in.by)
 	in.desired = readDesired(&req, in.o, in.by, in.problems)
 	in.earlier = readEarlier(in.o, in.by, in.how, req.Approved)
@@ -116,11 +116,11 @@ func asked(req *Request, problems *problems) (*inputs, error) {
 	}
 
 	return &inputs{
-		o: o, by: writerOf(req.User, req.FieldManager, req.Settings), now: req.Now, problems: problems,
+		o: o, by: writerOf(req.User, req.FieldManager, req.Basis.Settings), now: req.Basis.Now, problems: problems,
 		how: manner{Action: req.Action, settles: req.ParentSettles, orphans: req.Orphans},
 		outside: outside{
-			ungated: req.Ungated, gates: req.Settings.Gates, lateInitialize: !req.Settings.WithoutLateInitialize.Has(o.groupKind()),
-			successor: req.Successor, identity: req.Settings.Identity,
+			ungated: req.Ungated, gates: req.Basis.Settings.Gates, lateInitialize: !req.Basis.Settings.WithoutLateInitialize.Has(o.groupKind()),
+			successor: req.Successor, identity: req.Basis.Settings.Identity,
 		},
 	}, nil
 }

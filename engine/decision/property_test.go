@@ -44,7 +44,7 @@ func (g ground) with(tb rapid.TB, policies []v1alpha1.AllowancePolicy) decision.
 	}
 
 	req := g.request
-	req.Policies = set
+	req.Basis.Policies = set
 
 	for i := range g.enforcements {
 		e, errs := enforcement.Compile(&g.enforcements[i])
@@ -52,7 +52,7 @@ func (g ground) with(tb rapid.TB, policies []v1alpha1.AllowancePolicy) decision.
 			tb.Fatal(errs)
 		}
 
-		req.Enforcements = append(req.Enforcements, e)
+		req.Basis.Enforcements = append(req.Basis.Enforcements, e)
 	}
 
 	return req
@@ -269,7 +269,7 @@ func drawn(t *rapid.T) ground {
 	if rapid.Bool().Draw(t, "window") {
 		w := v1alpha1.UpgradeAllowance{Spec: v1alpha1.UpgradeAllowanceSpec{
 			ServiceAccount: crossplaneUser,
-			ValidFrom:      metav1.NewTime(g.request.Now), ValidUntil: metav1.NewTime(g.request.Now.Add(time.Hour)),
+			ValidFrom:      metav1.NewTime(g.request.Basis.Now), ValidUntil: metav1.NewTime(g.request.Basis.Now.Add(time.Hour)),
 			Allow: permissions().Draw(t, "opens"),
 		}}
 
@@ -278,7 +278,7 @@ func drawn(t *rapid.T) ground {
 			t.Fatalf("cannot compile a window: %v", err)
 		}
 
-		g.request.Upgrades = list
+		g.request.Basis.Upgrades = list
 	}
 
 	if rapid.Bool().Draw(t, "enforced") {
@@ -287,7 +287,7 @@ func drawn(t *rapid.T) ground {
 			ValidationActions: []v1alpha1.ValidationAction{pick(t, "does", v1alpha1.ActionDeny, v1alpha1.ActionHold, v1alpha1.ActionWarn)},
 			Exceptions: []v1alpha1.Exception{{
 				Name: "x", Subjects: subjects().Draw(t, "excepted"), Mutations: []string{fields().Draw(t, "exception")},
-				Until: metav1.NewTime(g.request.Now.Add(time.Hour)),
+				Until: metav1.NewTime(g.request.Basis.Now.Add(time.Hour)),
 			}},
 		}}}
 	}

@@ -67,8 +67,8 @@ func shopRequest(t *testing.T, u policy.User, size, zone string) decision.Reques
 	t.Helper()
 
 	req := request(t, u, edit(t, shop, "SIZE", "small", "ZONE", "a"), edit(t, shop, "SIZE", size, "ZONE", zone), "")
-	req.Policies = set(t, recordedPolicies)
-	req.Enforcements = []*enforcement.Enforcement{denying(t)}
+	req.Basis.Policies = set(t, recordedPolicies)
+	req.Basis.Enforcements = []*enforcement.Enforcement{denying(t)}
 	req.Resource = schema.GroupResource{Group: "example.org", Resource: "shops"}
 
 	return req
@@ -113,9 +113,9 @@ func TestADecisionIsRecordedWithWhatItWasMadeBy(t *testing.T) {
 				t.Helper()
 
 				req := shopRequest(t, anna, "small", "b")
-				req.Enforcements = []*enforcement.Enforcement{denying(t, v1alpha1.Exception{
+				req.Basis.Enforcements = []*enforcement.Enforcement{denying(t, v1alpha1.Exception{
 					Name: "move", Subjects: []v1alpha1.Subject{{Kind: "Group", Name: "app-team"}}, Mutations: []string{"spec.zone"},
-					Until: metav1.NewTime(req.Now.Add(time.Hour)), Reason: "INFRA-7",
+					Until: metav1.NewTime(req.Basis.Now.Add(time.Hour)), Reason: "INFRA-7",
 				})}
 
 				return req
@@ -136,9 +136,9 @@ func TestADecisionIsRecordedWithWhatItWasMadeBy(t *testing.T) {
 				req := shopRequest(t, policy.User{Name: crossplaneUser}, "small", "b")
 				w := v1alpha1.UpgradeAllowance{ObjectMeta: metav1.ObjectMeta{Name: "upgrade", Generation: 5}}
 				w.Spec.ServiceAccount = crossplaneUser
-				w.Spec.ValidFrom, w.Spec.ValidUntil = metav1.NewTime(req.Now.Add(-time.Hour)), metav1.NewTime(req.Now.Add(time.Hour))
+				w.Spec.ValidFrom, w.Spec.ValidUntil = metav1.NewTime(req.Basis.Now.Add(-time.Hour)), metav1.NewTime(req.Basis.Now.Add(time.Hour))
 				w.Spec.Allow = []v1alpha1.Permission{{Kind: "Shop", Mutations: []string{"spec.zone"}}}
-				req.Upgrades = compiled(t, w)
+				req.Basis.Upgrades = compiled(t, w)
 
 				return req
 			},
@@ -150,7 +150,7 @@ func TestADecisionIsRecordedWithWhatItWasMadeBy(t *testing.T) {
 				t.Helper()
 
 				req := shopRequest(t, anna, "small", "b")
-				req.Policies, req.Enforcements = nil, nil
+				req.Basis.Policies, req.Basis.Enforcements = nil, nil
 
 				return req
 			},
@@ -240,7 +240,7 @@ func TestTheCausesOfARefusalAreBounded(t *testing.T) {
 // is in, so that it can be counted.
 func TestAnExpressionThatFailsIsFoundAmongProblems(t *testing.T) {
 	req := shopRequest(t, hans(), "large", "a")
-	req.Policies = set(t, strings.Replace(recordedPolicies, "fields: [spec.size],", `fields: [spec.size], cel: ["object.spec.none == 1"],`, 1))
+	req.Basis.Policies = set(t, strings.Replace(recordedPolicies, "fields: [spec.size],", `fields: [spec.size], cel: ["object.spec.none == 1"],`, 1))
 
 	e := &v1alpha1.Enforcement{}
 	e.Name = "shops"
@@ -252,7 +252,7 @@ func TestAnExpressionThatFailsIsFoundAmongProblems(t *testing.T) {
 		t.Fatal(errs)
 	}
 
-	req.Enforcements = []*enforcement.Enforcement{compiled}
+	req.Basis.Enforcements = []*enforcement.Enforcement{compiled}
 
 	list := policy.EvaluationErrors(decision.Decide(req).Problems...)
 	got := make([]string, 0, len(list))

@@ -89,7 +89,7 @@ func ask(tb testing.TB, user policy.User, old, obj, parent string) decision.Requ
 	tb.Helper()
 
 	req := request(tb, user, old, obj, parent)
-	req.Policies = referencePolicies(tb)
+	req.Basis.Policies = referencePolicies(tb)
 
 	return req
 }

@@ -70,7 +70,7 @@ type Basis struct {
 // Request is one change of one object.
 type Request struct {
 	// Basis that it is decided by.
-	Basis
+	Basis Basis
 
 	// Operation that is asked for.
 	Operation Operation

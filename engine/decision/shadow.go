@@ -18,7 +18,7 @@ import (
 // enforced.
 type Shadowed struct {
 	// Finding on it, as it would be then.
-	Finding
+	Finding Finding
 
 	// By is what in Shadow mode makes the difference.
 	By InShadow
@@ -147,16 +147,16 @@ func shadowCondition(auth *authority, p *policy.Policy) string {
 // ShadowText says of a change that would be decided otherwise without Shadow mode how, and
 // by what, for a person.
 func ShadowText(s Shadowed) string {
-	switch s.Verdict {
+	switch s.Finding.Verdict {
 	case Allowed:
-		by := string(s.Rule)
-		if s.Policy != "" {
-			by = fmt.Sprintf("%s %q", s.kind(), s.Policy)
+		by := string(s.Finding.Rule)
+		if s.Finding.Policy != "" {
+			by = fmt.Sprintf("%s %q", s.Finding.kind(), s.Finding.Policy)
 		}
 
-		return fmt.Sprintf("%s would be allowed by %s", s.Change.Field, by)
+		return fmt.Sprintf("%s would be allowed by %s", s.Finding.Change.Field, by)
 	case Ungoverned:
-		out := s.Change.Field + " would not be governed"
+		out := s.Finding.Change.Field + " would not be governed"
 		if s.By.Condition != "" {
 			out += fmt.Sprintf(": policy %q: condition %q does not hold", s.By.Policy, s.By.Condition)
 		}
@@ -165,7 +165,7 @@ func ShadowText(s Shadowed) string {
 	default:
 		// What makes the difference is first: the rest may be cut.
 		f := s.Finding
-		f.Lacks = slices.Clone(s.Lacks)
+		f.Lacks = slices.Clone(s.Finding.Lacks)
 		slices.SortStableFunc(f.Lacks, func(a, b Lack) int { return s.By.rank(a) - s.By.rank(b) })
 
 		return fmt.Sprintf("%s would not be allowed: %s", f.Change.Field, change.Text(strings.TrimSpace(f.Missing()), maxCauseText))

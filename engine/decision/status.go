@@ -13,7 +13,7 @@ import (
 // applies the conditions that it read before it ran the pipeline, and says how they are at the end. While its cache is late it
 // would say them once more as they were, again and again: each of the two writes has it run the pipeline anew.
 func Status(req Request) *unstructured.Unstructured {
-	if req.Old == nil || req.New == nil || !writerOf(req.User, req.FieldManager, req.Settings).isCrossplane() ||
+	if req.Old == nil || req.New == nil || !writerOf(req.User, req.FieldManager, req.Basis.Settings).isCrossplane() ||
 		req.FieldManager != resource.CompositeManager {
 		return nil
 	}

@@ -42,7 +42,7 @@ status: {observedGeneration: 13, conditions: [{type: Ready, status: %q, observed
 
 	req := request(t, policy.User{Name: "hans"}, held, held, ready("True"))
 	req.Old, req.New = u, obj
-	req.Policies = set(t, `
+	req.Basis.Policies = set(t, `
 kind: AllowancePolicy
 metadata: {name: child}
 spec:

@@ -117,10 +117,10 @@ func (w write) decide(t *testing.T, old *unstructured.Unstructured) *unstructure
 		req := request(t, policy.User{Name: w.by}, held, held, w.root.text())
 		req.Old, req.New = old, obj
 		req.Resource = schema.GroupResource{Group: "example.org", Resource: "children"}
-		req.Enforcements = []*enforcement.Enforcement{hold}
+		req.Basis.Enforcements = []*enforcement.Enforcement{hold}
 
 		if w.may != "" {
-			req.Policies = set(t, fmt.Sprintf(`
+			req.Basis.Policies = set(t, fmt.Sprintf(`
 kind: AllowancePolicy
 metadata: {name: child}
 spec:

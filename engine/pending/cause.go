@@ -61,27 +61,28 @@ func known(user string) string {
 // explain completes the cause of an entry, and since when it is held: what is below a root that
 // was edited is taken to follow from that, unless something else is known.
 func (s *summary) explain(e *entry) {
-	if e.Cause == nil {
-		e.Cause = &v1alpha1.Cause{}
+	if e.HeldChange.Cause == nil {
+		e.HeldChange.Cause = &v1alpha1.Cause{}
 	}
 
 	// An XR does not know any more what its pipeline asked for before that failed.
-	if was := s.before[e.Digest]; was != nil && was.Cause != nil && e.Cause.Type == v1alpha1.CausePipeline && e.Digest != "" {
-		e.Cause = was.Cause.DeepCopy()
+	if was := s.before[e.HeldChange.Digest]; was != nil && was.Cause != nil && e.HeldChange.Cause.Type == v1alpha1.CausePipeline &&
+		e.HeldChange.Digest != "" {
+		e.HeldChange.Cause = was.Cause.DeepCopy()
 	}
 
-	switch e.Cause.Type {
+	switch e.HeldChange.Cause.Type {
 	case v1alpha1.CauseComposition, v1alpha1.CauseDrift:
 	case v1alpha1.CauseEdit:
-		e.Cause.User = known(e.Cause.User)
+		e.HeldChange.Cause.User = known(e.HeldChange.Cause.User)
 	default:
-		e.Cause.Type = v1alpha1.CausePipeline
+		e.HeldChange.Cause.Type = v1alpha1.CausePipeline
 		if len(s.edits) > 0 {
-			e.Cause.Type, e.Cause.User = v1alpha1.CauseEdit, known(allowance.Author(s.edits[len(s.edits)-1]))
+			e.HeldChange.Cause.Type, e.HeldChange.Cause.User = v1alpha1.CauseEdit, known(allowance.Author(s.edits[len(s.edits)-1]))
 		}
 	}
 
-	e.Cause.Since = s.since(e)
+	e.HeldChange.Cause.Since = s.since(e)
 }
 
 // requesters are the users who ask for what is held, and how many people have to approve it. Who
@@ -94,9 +95,9 @@ func (s *summary) requesters() (users []string, required int32) {
 		all[Unknown] = all[Unknown] || e.Field == unlisted
 	}
 
-	for _, e := range s.entries {
-		if e.Cause.Type == v1alpha1.CauseEdit {
-			all[e.Cause.User] = true
+	for _, e := range s.collection.entries {
+		if e.HeldChange.Cause.Type == v1alpha1.CauseEdit {
+			all[e.HeldChange.Cause.User] = true
 		}
 
 		if e.askedBy != "" {
@@ -105,7 +106,7 @@ func (s *summary) requesters() (users []string, required int32) {
 	}
 
 	if len(s.lost) > 0 {
-		for _, user := range s.Previous.Requesters {
+		for _, user := range s.Input.Previous.Requesters {
 			all[user] = true
 		}
 	}

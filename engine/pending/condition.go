@@ -42,7 +42,7 @@ func (s *summary) conditions() []metav1.Condition {
 			strings.Join(names, ", "))
 	}
 
-	out := s.Previous.DeepCopy().Conditions
+	out := s.Input.Previous.DeepCopy().Conditions
 	SetCondition(&out, c, s.now)
 
 	return out

@@ -18,7 +18,7 @@ import (
 
 // entry is one change that is held, and who asked for it by hand.
 type entry struct {
-	v1alpha1.HeldChange
+	HeldChange v1alpha1.HeldChange
 
 	// askedBy is the user whose request the webhook held.
 	askedBy string
@@ -26,11 +26,14 @@ type entry struct {
 
 // identity tells entries apart: by digest, or by the field of those that have none.
 func (e *entry) identity() string {
-	if e.Digest != "" {
-		return e.Digest
+	if e.HeldChange.Digest != "" {
+		return e.HeldChange.Digest
 	}
 
-	return strings.Join([]string{string(e.Ref.UID), refText(e.Ref), e.ComposedResource, e.Field}, "\x00")
+	return strings.Join([]string{
+		string(e.HeldChange.Ref.UID), refText(e.HeldChange.Ref), e.HeldChange.ComposedResource,
+		e.HeldChange.Field,
+	}, "\x00")
 }
 
 // collection is all that is found held.
@@ -50,16 +53,16 @@ type fieldOf struct {
 
 // collect finds what is held in all that was read.
 func (s *summary) collect() {
-	for i := range s.Objects {
-		s.fromList(&s.Objects[i])
+	for i := range s.Input.Objects {
+		s.fromList(&s.Input.Objects[i])
 	}
 
-	for i := range s.Objects {
-		s.fromAnnotation(&s.Objects[i])
+	for i := range s.Input.Objects {
+		s.fromAnnotation(&s.Input.Objects[i])
 	}
 
-	for i := range s.Objects {
-		s.fromOutside(&s.Objects[i])
+	for i := range s.Input.Objects {
+		s.fromOutside(&s.Input.Objects[i])
 	}
 }
 
@@ -67,7 +70,7 @@ func (s *summary) collect() {
 func (s *summary) fromOutside(o *Object) {
 	ref := RefTo(o.Unstructured)
 
-	for _, h := range gate.DriftEntries(o.Unstructured, s.WithoutDrift) {
+	for _, h := range gate.DriftEntries(o.Unstructured, s.Input.WithoutDrift) {
 		h.Ref, h.Parent, h.ComposedResource = ref, &ref, resource.ComposedName(o.Unstructured)
 		h.Destroys = Destroys(o.GroupVersionKind().GroupKind(), o.Unstructured, h.Field)
 		s.add(&entry{HeldChange: h})
@@ -87,7 +90,7 @@ func (s *summary) fromList(o *Object) {
 		s.behind[o.GetUID()] = true
 	}
 
-	s.more += max(list.More, 0)
+	s.collection.more += max(list.More, 0)
 	parent := RefTo(o.Unstructured)
 
 	for _, e := range list.Changes {
@@ -96,25 +99,25 @@ func (s *summary) fromList(o *Object) {
 		s.add(add)
 
 		if e.Ref.UID != "" {
-			s.fields[fieldOf{e.Ref.UID, e.Field}] = add
+			s.collection.fields[fieldOf{e.Ref.UID, e.Field}] = add
 		}
 	}
 }
 
 // add adds an entry, unless one of the same digest is there. That says more: lists come first.
 func (s *summary) add(e *entry) {
-	was, ok := s.entries[e.identity()]
+	was, ok := s.collection.entries[e.identity()]
 	if !ok {
-		s.entries[e.identity()] = e
+		s.collection.entries[e.identity()] = e
 
 		return
 	}
 
 	was.askedBy = cmp.Or(was.askedBy, e.askedBy)
-	was.Masked = was.Masked || e.Masked
+	was.HeldChange.Masked = was.HeldChange.Masked || e.HeldChange.Masked
 
-	if was.Cause == nil {
-		was.Cause = e.Cause
+	if was.HeldChange.Cause == nil {
+		was.HeldChange.Cause = e.HeldChange.Cause
 	}
 }
 
@@ -130,14 +133,14 @@ func (s *summary) fromAnnotation(o *Object) {
 	for _, h := range held {
 		if n, more := allowance.MoreHeld(h); more {
 			if !composed { // The list of the XR has them, or counts them.
-				s.more += n
+				s.collection.more += n
 			}
 
 			continue
 		}
 
 		// A record from before there were digests, of what the XR's list says more about.
-		if was, ok := s.fields[fieldOf{o.GetUID(), h.Field}]; ok && composed && h.Digest == "" {
+		if was, ok := s.collection.fields[fieldOf{o.GetUID(), h.Field}]; ok && composed && h.Digest == "" {
 			was.askedBy = cmp.Or(was.askedBy, allowance.Author(h))
 
 			continue
@@ -152,20 +155,20 @@ func (s *summary) fromAnnotation(o *Object) {
 func (s *summary) entryOf(o *Object, h v1alpha1.HeldChange) *entry {
 	user := allowance.Author(h)
 	e := &entry{HeldChange: h}
-	e.Ref, e.At, e.Digest, e.Cause = RefTo(o.Unstructured), "", "", s.causeOf(o, user)
-	e.Masked = h.From == mask.Text || h.To == mask.Text
-	e.Destroys = h.Destroys || Destroys(o.GroupVersionKind().GroupKind(), o.Unstructured, h.Field)
+	e.HeldChange.Ref, e.HeldChange.At, e.HeldChange.Digest, e.HeldChange.Cause = RefTo(o.Unstructured), "", "", s.causeOf(o, user)
+	e.HeldChange.Masked = h.From == mask.Text || h.To == mask.Text
+	e.HeldChange.Destroys = h.Destroys || Destroys(o.GroupVersionKind().GroupKind(), o.Unstructured, h.Field)
 
 	if o.Parent != nil {
 		parent := *o.Parent
-		e.Parent, e.Digest = &parent, h.Digest
+		e.HeldChange.Parent, e.HeldChange.Digest = &parent, h.Digest
 	}
 
 	if len(h.Follows) == 0 && gated(o) && external(h.Field) {
-		e.Follows = []string{gate.ActionUpdate}
+		e.HeldChange.Follows = []string{gate.ActionUpdate}
 	}
 
-	if e.Cause.Type == v1alpha1.CauseDrift {
+	if e.HeldChange.Cause.Type == v1alpha1.CauseDrift {
 		e.askedBy = user
 	}
 

@@ -14,8 +14,8 @@ import (
 // pipeline fails, or has run last for the XR as it was before, and what is held of an object that
 // could not be read.
 func (s *summary) keep() {
-	for i := range s.Objects {
-		xr := s.Objects[i].Unstructured
+	for i := range s.Input.Objects {
+		xr := s.Input.Objects[i].Unstructured
 		if _, said := resource.ConditionOf(xr, v1alpha1.ConditionState); said && !s.listed[xr.GetUID()] {
 			s.lost[KeyOfObject(xr)] = true
 		}
@@ -23,15 +23,15 @@ func (s *summary) keep() {
 
 	for id, was := range s.before {
 		kept := &entry{HeldChange: *was.DeepCopy()}
-		now, found := s.entries[id]
+		now, found := s.collection.entries[id]
 
 		switch {
 		case found && was.Parent != nil && s.lostOf(*was.Parent):
 			// What the list said of it is more than what the object does.
 			kept.askedBy = now.askedBy
-			s.entries[id] = kept
+			s.collection.entries[id] = kept
 		case !found && s.keeps(was):
-			s.entries[id] = kept
+			s.collection.entries[id] = kept
 
 			if p := was.Parent; s.lostOf(*p) {
 				s.lost[KeyOf(*p)] = true
@@ -62,7 +62,7 @@ func (s *summary) stateOf(ref v1alpha1.ObjectReference) (*Object, state) {
 		return o, there
 	}
 
-	if s.Gone[key] {
+	if s.Input.Gone[key] {
 		return nil, gone
 	}
 

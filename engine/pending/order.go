@@ -42,9 +42,9 @@ func sortObjects(list []Object) []Object {
 
 // sorted are the entries as a status lists them.
 func (s *summary) sorted() []v1alpha1.HeldChange {
-	out := make([]v1alpha1.HeldChange, 0, len(s.entries))
+	out := make([]v1alpha1.HeldChange, 0, len(s.collection.entries))
 
-	for _, e := range s.entries {
+	for _, e := range s.collection.entries {
 		s.hide(e)
 		out = append(out, valid(e.HeldChange))
 	}
@@ -82,11 +82,11 @@ func Compare(a, b v1alpha1.HeldChange) int {
 // hide hides the values of an object in another namespace than the root's: who may read the one
 // may not be one who may read the other.
 func (s *summary) hide(e *entry) {
-	if s.ShowForeign || e.Ref.Namespace == "" || e.Ref.Namespace == s.Root.GetNamespace() {
+	if s.Input.ShowForeign || e.HeldChange.Ref.Namespace == "" || e.HeldChange.Ref.Namespace == s.Input.Root.GetNamespace() {
 		return
 	}
 
-	for _, v := range []*string{&e.From, &e.To} {
+	for _, v := range []*string{&e.HeldChange.From, &e.HeldChange.To} {
 		if *v != "" {
 			*v = notShown
 		}

@@ -129,12 +129,12 @@ func Noted(noted map[string]v1alpha1.RefusedChange, r v1alpha1.RefusedChange, no
 // refusals are those of before that are still of interest: as long as an edit of the root is
 // recorded from which what was refused would follow.
 func (s *summary) refusals() []v1alpha1.RefusedChange {
-	if !approvesEdits(s.Root) || len(s.edits) == 0 {
+	if !approvesEdits(s.Input.Root) || len(s.edits) == 0 {
 		return nil
 	}
 
-	return slices.DeleteFunc(slices.Clone(s.Previous.Refused), func(r v1alpha1.RefusedChange) bool {
-		return r.ParentGeneration < resource.Generation(s.Root) && s.now.Sub(r.Last.Time) > refusedFor
+	return slices.DeleteFunc(slices.Clone(s.Input.Previous.Refused), func(r v1alpha1.RefusedChange) bool {
+		return r.ParentGeneration < resource.Generation(s.Input.Root) && s.now.Sub(r.Last.Time) > refusedFor
 	})
 }
 
@@ -145,12 +145,12 @@ func (s *summary) fromEdits(refused []v1alpha1.RefusedChange) {
 		return
 	}
 
-	edits, err := decision.RecordedEdits(s.Root)
+	edits, err := decision.RecordedEdits(s.Input.Root)
 	if err != nil {
 		return // Whoever writes it next reports it.
 	}
 
-	root := RefTo(s.Root)
+	root := RefTo(s.Input.Root)
 	destroys := slices.ContainsFunc(refused, func(r v1alpha1.RefusedChange) bool { return r.Destroys })
 
 	for _, e := range edits {

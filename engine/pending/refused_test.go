@@ -214,7 +214,7 @@ func TestWhatIsRefusedToAControllerBecauseOfAnEditIsNoted(t *testing.T) {
 				Operation: decision.OperationUpdate, Old: child(2), New: child(3), Parent: web(t, 4, byAnna()),
 				User: policy.User{Name: rolloutController}, Action: v1alpha1.ActionDeny,
 			}
-			req.Policies = set
+			req.Basis.Policies = set
 
 			if tc.change != nil {
 				tc.change(&req)

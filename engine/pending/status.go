@@ -39,8 +39,8 @@ type Input struct {
 
 // summary is an input, and what is found in it.
 type summary struct {
-	Input
-	collection
+	Input      Input
+	collection collection
 
 	now metav1.Time
 	// edits of the root that nobody allowed, the newest last.
@@ -67,13 +67,13 @@ func Status(in Input) v1alpha1.PendingChangeStatus {
 	// 2. What is not known keeps.
 	s.keep()
 
-	for _, e := range s.entries {
+	for _, e := range s.collection.entries {
 		s.explain(e)
 	}
 
 	// 3. Bring it into order, and into its size.
 	list := s.sorted()
-	total := len(list) + s.more
+	total := len(list) + s.collection.more
 
 	if len(s.lost) > 0 || len(s.behind) > 0 { // So is what was counted only.
 		total = max(total, len(list)+int(in.Previous.Total)-len(in.Previous.Changes))
@@ -130,10 +130,10 @@ func newSummary(in Input) *summary {
 	sortEdits(s.edits)
 
 	// In their order, so that nothing follows from that in which they were read.
-	s.Objects = sortObjects(in.Objects)
+	s.Input.Objects = sortObjects(in.Objects)
 
-	for i := range s.Objects {
-		o := &s.Objects[i]
+	for i := range s.Input.Objects {
+		o := &s.Input.Objects[i]
 		s.read[KeyOfObject(o.Unstructured)] = o
 		s.composites[o.GetUID()] = resource.IsComposite(o.Unstructured)
 	}

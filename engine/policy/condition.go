@@ -159,7 +159,7 @@ func compileText(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 
 // ConditionReading is what a condition of a policy reads.
 type ConditionReading struct {
-	Reading
+	Reading Reading
 
 	// At is where the condition is written.
 	At *field.Path

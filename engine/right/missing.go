@@ -25,7 +25,7 @@ func RemedyFor(gr schema.GroupResource) string {
 
 // MissingRights is a need of which something is missing.
 type MissingRights struct {
-	Need
+	Need Need
 
 	// Missing are the rights that are.
 	Missing []Right
@@ -55,7 +55,7 @@ func Missing(needs []Need, may func(Right) bool) []MissingRights {
 
 // Has reports whether something is missing of a resource.
 func Has(list []MissingRights, gr schema.GroupResource) bool {
-	return slices.ContainsFunc(list, func(l MissingRights) bool { return l.GroupResource == gr })
+	return slices.ContainsFunc(list, func(l MissingRights) bool { return l.Need.GroupResource == gr })
 }
 
 // Of are those of some lacks that some needs are about.
@@ -119,7 +119,7 @@ func grouped(list []MissingRights) []group {
 		)
 
 		for _, r := range l.Missing {
-			name := l.GroupResource.String()
+			name := l.Need.String()
 			if _, sub := r.Split(); sub != "" {
 				name += "/" + sub
 			}
@@ -173,8 +173,8 @@ func said(groups []group, left int) string {
 // may be that of an owner, of which nobody knows before.
 func Explain(l MissingRights) (text, command string) {
 	command = Remedy
-	if len(l.Only) > 0 {
-		command = RemedyFor(l.GroupResource)
+	if len(l.Need.Only) > 0 {
+		command = RemedyFor(l.Need.GroupResource)
 	}
 
 	return "the manager may not " + l.String(), command

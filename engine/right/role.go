@@ -38,13 +38,13 @@ func Roles(list []MissingRights, served []Kind) []rbacv1.ClusterRole {
 	whole := map[string]bool{}
 
 	for _, l := range list {
-		shared := slices.ContainsFunc(served, func(k Kind) bool { return k.Group == l.Group && k.Crossplane })
+		shared := slices.ContainsFunc(served, func(k Kind) bool { return k.Group == l.Need.Group && k.Crossplane })
 
 		switch {
-		case shared && whole[l.Group]:
+		case shared && whole[l.Need.Group]:
 		case shared:
-			whole[l.Group] = true
-			out = append(out, role(l.Group, l.Group, []string{all}, Need{}.verbs()))
+			whole[l.Need.Group] = true
+			out = append(out, role(l.Need.Group, l.Need.Group, []string{all}, Need{}.verbs()))
 		default:
 			// All that it takes, also what is there already: the role may be the one that
 			// gave it.
@@ -57,17 +57,17 @@ func Roles(list []MissingRights, served []Kind) []rbacv1.ClusterRole {
 
 // role gives all that a need takes.
 func (l MissingRights) role() rbacv1.ClusterRole {
-	resources := []string{l.Resource}
-	if l.Status {
-		resources = append(resources, l.Resource+"/status")
+	resources := []string{l.Need.Resource}
+	if l.Need.Status {
+		resources = append(resources, l.Need.Resource+"/status")
 	}
 
-	name := l.GroupResource.String()
-	if len(l.Only) > 0 {
-		name += ":" + strings.Join(l.Only, "-")
+	name := l.Need.String()
+	if len(l.Need.Only) > 0 {
+		name += ":" + strings.Join(l.Need.Only, "-")
 	}
 
-	return role(name, l.Group, resources, l.verbs())
+	return role(name, l.Need.Group, resources, l.Need.verbs())
 }
 
 // RoleOfParameters is a ClusterRole that lets the manager and Crossplane read objects that

@@ -29,7 +29,7 @@ func UsedBy(req *decision.Request, d *decision.Decision) []string {
 			continue // What it is made of is nothing by itself.
 		}
 
-		for _, u := range req.Upgrades {
+		for _, u := range req.Basis.Upgrades {
 			if u.GetName() == f.Policy {
 				out = append(out, u.GetName())
 			}

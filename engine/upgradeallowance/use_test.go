@@ -35,7 +35,7 @@ func request(op decision.Operation, user string, old, obj *unstructured.Unstruct
 			panic(err) // They are written down here.
 		}
 
-		req.Upgrades = append(req.Upgrades, compiled...)
+		req.Basis.Upgrades = append(req.Basis.Upgrades, compiled...)
 	}
 
 	return req

@@ -16,7 +16,7 @@ import (
 
 // answer is the making of what is applied.
 type answer struct {
-	*Comparison
+	Comparison *Comparison
 
 	record *Record
 }
@@ -37,7 +37,7 @@ func (c *Comparison) Answer(result map[string]any) (map[string]any, *Record) {
 	out := maps.Clone(c.in.Wish.Object)
 	top := place{fields: c.in.Fields, at: root}
 
-	a.each(func(key string) {
+	a.Comparison.each(func(key string) {
 		v := versions{wish: c.in.Wish.Object[key], same: c.Object[key], stored: c.in.Stored.Object[key], result: result[key]}
 		a.entry(out, key, v, top)
 	})
@@ -52,8 +52,8 @@ func (c *Comparison) Answer(result map[string]any) (map[string]any, *Record) {
 }
 
 func (a *answer) entry(into map[string]any, key string, v versions, in place) {
-	a.at = append(a.at, fieldpath.Field(key))
-	defer func() { a.at = a.at[:len(a.at)-1] }()
+	a.Comparison.at = append(a.Comparison.at, fieldpath.Field(key))
+	defer func() { a.Comparison.at = a.Comparison.at[:len(a.Comparison.at)-1] }()
 
 	if out, ok := a.value(v, in.in(key, v.stored)); ok {
 		into[key] = out
@@ -81,7 +81,7 @@ func (a *answer) keep(into map[string]any, key string, result any, in place) {
 // wished is a part of what is stored that was wished, without what the API server
 // put into maps and lists that were wished empty: it is not the manager's.
 func (a *answer) wished(stored any, at path) any {
-	recorded, known := a.in.Record.get(at)
+	recorded, known := a.Comparison.in.Record.get(at)
 
 	switch t := stored.(type) {
 	case map[string]any:
@@ -148,7 +148,7 @@ func (a *answer) emptied(v versions, p place, parts func(versions, place) (any, 
 		return v.wish, true
 	}
 
-	a.record.keep(p.at, a.in.Record)
+	a.record.keep(p.at, a.Comparison.in.Record)
 
 	return out, true
 }
@@ -156,7 +156,7 @@ func (a *answer) emptied(v versions, p place, parts func(versions, place) (any, 
 // leaf answers what is applied as a whole.
 func (a *answer) leaf(v versions, p place) (any, bool) {
 	switch {
-	case a.left[p.at]:
+	case a.Comparison.left[p.at]:
 		a.recordAll(v.wish, p.at)
 
 		return nil, false
@@ -184,7 +184,7 @@ func (a *answer) leaf(v versions, p place) (any, bool) {
 // zero is the zero value that was wished, and that the API server did not store:
 // left out, it would be nobody's, as if somebody had taken it away.
 func (a *answer) zero(p place) (any, bool) {
-	recorded, known := a.in.Record.get(p.at)
+	recorded, known := a.Comparison.in.Record.get(p.at)
 
 	for _, v := range []any{false, "", int64(0), map[string]any{}} {
 		if known && p.own && recorded == hashOf(v) {
@@ -222,13 +222,13 @@ func (a *answer) fields(v versions, p place) (any, bool) {
 	// A map that is missing and stays so is not made by what is empty in it.
 	if v.stored == nil && v.result == nil && len(same) > 0 {
 		a.keepAll(wish, p.at)
-		a.record.keep(p.at, a.in.Record)
+		a.record.keep(p.at, a.Comparison.in.Record)
 
 		return a.zero(p)
 	}
 
 	for _, key := range resource.Keys(wish) {
-		if a.skipped(key) {
+		if a.Comparison.skipped(key) {
 			out[key] = wish[key]
 		} else {
 			a.entry(out, key, versions{wish: wish[key], same: same[key], stored: stored[key], result: result[key]}, p)
@@ -236,7 +236,7 @@ func (a *answer) fields(v versions, p place) (any, bool) {
 	}
 
 	for key := range stored {
-		if _, ok := wish[key]; !ok && !a.skipped(key) {
+		if _, ok := wish[key]; !ok && !a.Comparison.skipped(key) {
 			a.keep(out, key, result[key], p)
 		}
 	}

@@ -17,7 +17,7 @@ func (a *answer) recordAll(wish any, at path) {
 
 // keepAll repeats the record of a part of the wish that is held.
 func (a *answer) keepAll(wish any, at path) {
-	walk(wish, at, func(_ any, at path) { a.record.keep(at, a.in.Record) })
+	walk(wish, at, func(_ any, at path) { a.record.keep(at, a.Comparison.in.Record) })
 }
 
 // recordKept repeats the record of what is stored and no longer wished.
@@ -30,7 +30,7 @@ func (a *answer) recordParts(v versions, at path) {
 		if change.Equal(v.result, v.same) || change.Equal(v.same, v.stored) {
 			a.record.put(at, hashOf(v.wish))
 		} else {
-			a.record.keep(at, a.in.Record)
+			a.record.keep(at, a.Comparison.in.Record)
 		}
 
 		return
@@ -156,25 +156,25 @@ func RecordOf(wish map[string]any) *Record {
 	c := &Comparison{in: Input{Wish: unstructuredOf(wish), Stored: unstructuredOf(wish)}}
 	a := &answer{Comparison: c, record: newRecord(0)}
 
-	a.each(func(key string) { a.recordSkipping(key, wish[key], root.under(key)) })
+	a.Comparison.each(func(key string) { a.recordSkipping(key, wish[key], root.under(key)) })
 
 	return a.record
 }
 
 // recordSkipping records a part of the wish but for what is not compared.
 func (a *answer) recordSkipping(key string, wish any, at path) {
-	a.at = append(a.at, fieldpath.Field(key))
-	defer func() { a.at = a.at[:len(a.at)-1] }()
+	a.Comparison.at = append(a.Comparison.at, fieldpath.Field(key))
+	defer func() { a.Comparison.at = a.Comparison.at[:len(a.Comparison.at)-1] }()
 
 	m, ok := wish.(map[string]any)
-	if !ok || len(m) == 0 || len(a.at) > 2 {
+	if !ok || len(m) == 0 || len(a.Comparison.at) > 2 {
 		a.recordAll(wish, at)
 
 		return
 	}
 
 	for key, v := range m {
-		if !a.skipped(key) {
+		if !a.Comparison.skipped(key) {
 			a.recordSkipping(key, v, at.under(key))
 		}
 	}

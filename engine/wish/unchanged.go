@@ -34,7 +34,7 @@ func Unchanged(
 
 // unchanged is the finding out of whether a wish is unchanged.
 type unchanged struct {
-	*Comparison
+	Comparison *Comparison
 
 	added func(key string) bool
 	// leaves are how many leaves of the wish are recorded.
@@ -44,19 +44,20 @@ type unchanged struct {
 func (u *unchanged) object(applied map[string]any) bool {
 	same := true
 
-	u.each(func(key string) {
-		same = same && u.entry(key, u.in.Wish.Object[key], u.in.Stored.Object[key], root.under(key), fieldsBelow(applied, key))
+	u.Comparison.each(func(key string) {
+		same = same && u.entry(key, u.Comparison.in.Wish.Object[key], u.Comparison.in.Stored.Object[key], root.under(key), fieldsBelow(applied,
+			key))
 	})
 
-	if _, ok := u.in.Wish.Object[fieldMetadata]; !ok {
-		u.at = append(u.at, fieldpath.Field(fieldMetadata))
+	if _, ok := u.Comparison.in.Wish.Object[fieldMetadata]; !ok {
+		u.Comparison.at = append(u.Comparison.at, fieldpath.Field(fieldMetadata))
 		same = same && u.within(nil, fieldsBelow(applied, fieldMetadata))
-		u.at = u.at[:0]
+		u.Comparison.at = u.Comparison.at[:0]
 	}
 
 	for name := range applied {
 		key, _ := strings.CutPrefix(name, fieldPrefix)
-		if _, ok := u.in.Wish.Object[key]; !ok && key != "apiVersion" && key != "kind" && key != "status" && key != fieldMetadata {
+		if _, ok := u.Comparison.in.Wish.Object[key]; !ok && key != "apiVersion" && key != "kind" && key != "status" && key != fieldMetadata {
 			return false
 		}
 	}
@@ -79,8 +80,8 @@ func fieldsBelow(applied map[string]any, key string) map[string]any {
 
 // entry reports whether a field of the wish is unchanged.
 func (u *unchanged) entry(key string, wish, stored any, at path, applied map[string]any) bool {
-	u.at = append(u.at, fieldpath.Field(key))
-	defer func() { u.at = u.at[:len(u.at)-1] }()
+	u.Comparison.at = append(u.Comparison.at, fieldpath.Field(key))
+	defer func() { u.Comparison.at = u.Comparison.at[:len(u.Comparison.at)-1] }()
 
 	switch w := wish.(type) {
 	case nil:
@@ -100,17 +101,17 @@ func (u *unchanged) fields(wish, stored map[string]any, at path, applied map[str
 	}
 
 	// Somebody else may have a map as a whole, and what else is in it is then theirs.
-	if len(stored) > len(wish) && applied == nil && u.at[0].Field != fieldMetadata {
+	if len(stored) > len(wish) && applied == nil && u.Comparison.at[0].Field != fieldMetadata {
 		return false
 	}
 
 	for key, v := range wish {
 		switch {
-		case !u.skipped(key):
+		case !u.Comparison.skipped(key):
 			if !u.entry(key, v, stored[key], at.under(key), fieldsBelow(applied, key)) {
 				return false
 			}
-		case u.at[0].Field != fieldMetadata && !change.Equal(v, stored[key]): // The gate's field.
+		case u.Comparison.at[0].Field != fieldMetadata && !change.Equal(v, stored[key]): // The gate's field.
 			return false
 		}
 	}
@@ -120,19 +121,19 @@ func (u *unchanged) fields(wish, stored map[string]any, at path, applied map[str
 
 // within reports whether the manager applies nothing beside a map of the wish.
 func (u *unchanged) within(wish, applied map[string]any) bool {
-	metadata := u.at[0].Field == fieldMetadata
+	metadata := u.Comparison.at[0].Field == fieldMetadata
 
 	for name := range applied {
 		key, isField := strings.CutPrefix(name, fieldPrefix)
 		_, wished := wish[key]
 
 		switch {
-		case name == itself, isField && wished, metadata && u.skipped(key):
-		case metadata && len(u.at) == 2 && isField && u.added(key):
-		case metadata && len(u.at) == 1 && isField:
-			u.at = append(u.at, fieldpath.Field(key))
+		case name == itself, isField && wished, metadata && u.Comparison.skipped(key):
+		case metadata && len(u.Comparison.at) == 2 && isField && u.added(key):
+		case metadata && len(u.Comparison.at) == 1 && isField:
+			u.Comparison.at = append(u.Comparison.at, fieldpath.Field(key))
 			below := u.within(nil, fieldsBelow(applied, key))
-			u.at = u.at[:1]
+			u.Comparison.at = u.Comparison.at[:1]
 
 			if !below {
 				return false
@@ -150,7 +151,7 @@ func (u *unchanged) recorded(wish any, at path) bool {
 	same := true
 
 	walk(wish, at, func(v any, at path) {
-		sum, ok := u.in.Record.get(at)
+		sum, ok := u.Comparison.in.Record.get(at)
 		same = same && ok && sum == hashOf(v)
 		u.leaves++
 	})

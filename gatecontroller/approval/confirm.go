@@ -29,7 +29,7 @@ func (g *gathering) confirm(ctx context.Context) error {
 
 	pch := &v1alpha1.PendingChange{}
 
-	err := g.Live.Get(ctx, client.ObjectKeyFromObject(g.pch), pch)
+	err := g.Settler.Live.Get(ctx, client.ObjectKeyFromObject(g.pch), pch)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot get PendingChange %q of namespace %q: %w", g.pch.Name, g.pch.Namespace, err)
 	}
@@ -78,7 +78,7 @@ func (g *gathering) confirmRoot(ctx context.Context) error {
 	ref.APIVersion, ref.Kind, ref.UID = g.root.GetAPIVersion(), g.root.GetKind(), g.root.GetUID()
 	ref.Namespace, ref.Name = g.root.GetNamespace(), g.root.GetName()
 
-	u, err := g.Objects.Read(ctx, ref, true)
+	u, err := g.Settler.Objects.Read(ctx, ref, true)
 	if errors.Is(err, object.ErrGone) {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (g *gathering) confirmApproval(
 ) ([]v1alpha1.ChangeApproval, error) {
 	cha := &v1alpha1.ChangeApproval{}
 
-	err := g.Live.Get(ctx, client.ObjectKey{Namespace: g.pch.Namespace, Name: name}, cha)
+	err := g.Settler.Live.Get(ctx, client.ObjectKey{Namespace: g.pch.Namespace, Name: name}, cha)
 
 	switch {
 	case apierrors.IsNotFound(err):

@@ -50,7 +50,7 @@ func (g *gathering) forgetEdits(ctx context.Context, status *v1alpha1.PendingCha
 
 	ref := pending.RefTo(g.root)
 
-	live, err := g.Objects.Read(ctx, ref, true)
+	live, err := g.Settler.Objects.Read(ctx, ref, true)
 	if errors.Is(err, object.ErrGone) {
 		return 0, nil
 	}

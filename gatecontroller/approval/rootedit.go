@@ -36,7 +36,7 @@ func (g *gathering) edits(ctx context.Context, plan approval.Plan) error {
 	// The cache does not have all of it.
 	ref := pending.RefTo(g.root)
 
-	u, err := g.Objects.Read(ctx, ref, true)
+	u, err := g.Settler.Objects.Read(ctx, ref, true)
 	if errors.Is(err, object.ErrGone) {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (g *gathering) edits(ctx context.Context, plan approval.Plan) error {
 		approved = append(approved, v1alpha1.ApprovedChange{Approval: e.Approval, UID: e.UID, Digest: e.Digest})
 	}
 
-	d, err := g.Judge.Decide(ctx, req)
+	d, err := g.Settler.Judge.Decide(ctx, req)
 	if err != nil {
 		return fmt.Errorf("cannot let edits of %s %q through: %w", u.GetKind(), u.GetName(), err)
 	}

@@ -50,7 +50,7 @@ func (j judging) Decide(_ context.Context, req decision.Request) (decision.Decis
 		j.Fatal(err)
 	}
 
-	req.Policies, _ = policy.NewCache().Set([]v1alpha1.AllowancePolicy{p})
+	req.Basis.Policies, _ = policy.NewCache().Set([]v1alpha1.AllowancePolicy{p})
 
 	if j.before != nil {
 		j.before()
@@ -75,7 +75,7 @@ func (w *world) settleEdit() error {
 		}}},
 	})
 
-	_, err := w.Settle(w.t.Context(), root, pch, &status)
+	_, err := w.Settler.Settle(w.t.Context(), root, pch, &status)
 
 	return err
 }
@@ -119,7 +119,7 @@ func (w *world) edit() string {
 
 func TestAnEditIsLetThroughInOneWrite(t *testing.T) {
 	w := newWorld(t, editedRoot)
-	w.Judge = judging{T: t}
+	w.Settler.Judge = judging{T: t}
 
 	settle := func() {
 		t.Helper()
@@ -159,7 +159,7 @@ func TestAnEditIsLetThroughInOneWrite(t *testing.T) {
 func TestWhereverItIsStoppedAnEditIsLetThroughOnce(t *testing.T) {
 	for stop := 1; stop <= 3; stop++ {
 		w := newWorld(t, editedRoot)
-		w.Judge = judging{T: t}
+		w.Settler.Judge = judging{T: t}
 		w.approveEdit()
 		w.failAt = stop
 
@@ -180,7 +180,7 @@ func TestAnotherEditIsNotLetThrough(t *testing.T) {
 	w.approveEdit()
 
 	// It is edited once more while it is decided about.
-	w.Judge = judging{T: t, before: func() {
+	w.Settler.Judge = judging{T: t, before: func() {
 		root := w.get(claimRef())
 		root.Object["spec"] = map[string]any{"size": "giant"}
 
@@ -193,7 +193,7 @@ func TestAnotherEditIsNotLetThrough(t *testing.T) {
 		t.Error("a conflict is none")
 	}
 
-	w.Judge = judging{T: t}
+	w.Settler.Judge = judging{T: t}
 	if err := w.settleEdit(); err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func (s *Settler) Settle(
 
 // gathering is what was read for one PendingChange.
 type gathering struct {
-	*Settler
+	Settler *Settler
 
 	in   approval.Input
 	root *unstructured.Unstructured
@@ -171,7 +171,7 @@ func (g *gathering) parent(ctx context.Context, ref v1alpha1.ObjectReference) er
 	if u == nil {
 		var err error
 
-		switch u, err = g.Objects.Read(ctx, ref, false); {
+		switch u, err = g.Settler.Objects.Read(ctx, ref, false); {
 		case errors.Is(err, object.ErrGone):
 			g.in.Parents = append(g.in.Parents, approval.Parent{Ref: ref, Gone: true})
 
@@ -212,7 +212,7 @@ func (g *gathering) plan(ctx context.Context) (approval.Plan, error) {
 		}
 
 		for _, ref := range plan.Reads {
-			u, err := g.Objects.Read(ctx, ref, true)
+			u, err := g.Settler.Objects.Read(ctx, ref, true)
 
 			switch {
 			case errors.Is(err, object.ErrGone):

@@ -53,7 +53,7 @@ metadata: {name: db-1, uid: child, generation: 1}`
 
 // world is a small cluster with a Settler, whose cache is never behind.
 type world struct {
-	*Settler
+	Settler *Settler
 
 	t      *testing.T
 	client client.WithWatch
@@ -276,7 +276,7 @@ func (w *world) settle() (*v1alpha1.PendingChangeStatus, error) {
 		status.Changes, status.Total, status.FinishedAt = []v1alpha1.HeldChange{w.entry()}, 1, nil
 	}
 
-	if _, err := w.Settle(w.t.Context(), w.get(claimRef()), pch, status); err != nil {
+	if _, err := w.Settler.Settle(w.t.Context(), w.get(claimRef()), pch, status); err != nil {
 		return nil, err
 	}
 
@@ -585,7 +585,7 @@ func TestAParentThatMayNotBeReadIsWaitedFor(t *testing.T) {
 	w.unread = []string{"XDatabase"}
 	status := &v1alpha1.PendingChangeStatus{Required: 1, Total: 1, Changes: []v1alpha1.HeldChange{w.entry()}}
 
-	again, err := w.Settle(t.Context(), root, pch, status)
+	again, err := w.Settler.Settle(t.Context(), root, pch, status)
 	if err != nil || again == 0 || status.Approvals[0].State != v1alpha1.ApprovalStateWaiting {
 		t.Errorf("again in %s, %v: %+v", again, err, status.Approvals)
 	}
@@ -653,7 +653,7 @@ func TestObjectsAreReadFromTheCacheOrTheAPIServer(t *testing.T) {
 		"one that is not watched either": {ref: v1alpha1.ObjectReference{APIVersion: "rds.example.org/v1", Kind: "Instance", Name: "none"}, gone: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u, err := w.Objects.Read(t.Context(), tc.ref, tc.live)
+			u, err := w.Settler.Objects.Read(t.Context(), tc.ref, tc.live)
 			if errors.Is(err, object.ErrGone) != tc.gone || !tc.gone && (err != nil || u.GetName() != tc.ref.Name) {
 				t.Errorf("got %v, %v", u, err)
 			}

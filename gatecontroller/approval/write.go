@@ -48,7 +48,7 @@ func (g *gathering) statuses(ctx context.Context, list []approval.Written) error
 		out := was.DeepCopy()
 		out.Status = w.Status
 
-		err := g.Client.Status().Patch(ctx, out, object.MergeFrom(was), client.FieldOwner(object.FieldManager))
+		err := g.Settler.Client.Status().Patch(ctx, out, object.MergeFrom(was), client.FieldOwner(object.FieldManager))
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -58,7 +58,7 @@ func (g *gathering) statuses(ctx context.Context, list []approval.Written) error
 		}
 
 		g.written[was.UID] = out
-		g.Metrics.count(was, out)
+		g.Settler.Metrics.count(was, out)
 	}
 
 	return nil
@@ -121,9 +121,9 @@ func (g *gathering) annotateAll(ctx context.Context, uid types.UID, annotations 
 	out, patch := u.DeepCopy(), client.RawPatch(types.MergePatchType, raw)
 
 	if decision.AnnotatedByStatus(u) {
-		err = g.Client.Status().Patch(ctx, out, patch, client.FieldOwner(object.FieldManager))
+		err = g.Settler.Client.Status().Patch(ctx, out, patch, client.FieldOwner(object.FieldManager))
 	} else {
-		err = g.Client.Patch(ctx, out, patch, client.FieldOwner(object.FieldManager))
+		err = g.Settler.Client.Patch(ctx, out, patch, client.FieldOwner(object.FieldManager))
 	}
 
 	if client.IgnoreNotFound(err) != nil {
@@ -151,13 +151,13 @@ func (g *gathering) tell(ctx context.Context, parent *unstructured.Unstructured,
 
 		for _, u := range about {
 			if grant.Decision == v1alpha1.DecisionBreakGlass {
-				g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonBreakGlass), actionApprove,
+				g.Settler.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonBreakGlass), actionApprove,
 					"%s is allowed by %s alone, by ChangeApproval %q: %s", subject(grant), grant.User, grant.Approval, grant.Reason)
 
 				continue
 			}
 
-			g.Events.Eventf(u, nil, corev1.EventTypeNormal, string(v1alpha1.EventReasonApproved), actionApprove, "%s", approvedNote(grant))
+			g.Settler.Events.Eventf(u, nil, corev1.EventTypeNormal, string(v1alpha1.EventReasonApproved), actionApprove, "%s", approvedNote(grant))
 		}
 	}
 
@@ -169,7 +169,7 @@ func (g *gathering) tell(ctx context.Context, parent *unstructured.Unstructured,
 		}
 
 		for _, u := range about {
-			g.Events.Eventf(u, nil, corev1.EventTypeNormal, string(v1alpha1.EventReasonApprovalUsed), actionUse,
+			g.Settler.Events.Eventf(u, nil, corev1.EventTypeNormal, string(v1alpha1.EventReasonApprovalUsed), actionUse,
 				"%s was applied: %s approved it by ChangeApproval %q", subject(grant), grant.User, grant.Approval)
 		}
 	}
@@ -197,7 +197,7 @@ func subject(grant approval.Grant) string {
 // remove deletes ChangeApprovals that are old, if nobody has changed them since.
 func (g *gathering) remove(ctx context.Context, plan approval.Plan) error {
 	for _, cha := range plan.Delete {
-		err := g.Client.Delete(ctx, cha, client.Preconditions{UID: new(cha.GetUID()), ResourceVersion: new(cha.GetResourceVersion())})
+		err := g.Settler.Client.Delete(ctx, cha, client.Preconditions{UID: new(cha.GetUID()), ResourceVersion: new(cha.GetResourceVersion())})
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("cannot delete ChangeApproval %q of namespace %q: %w", cha.Name, cha.Namespace, err)
 		}

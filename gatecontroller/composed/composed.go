@@ -293,7 +293,7 @@ func (c *Kinds) Governs(u *unstructured.Unstructured) bool {
 
 // Revisions reconciles CompositionRevisions.
 type Revisions struct {
-	*Kinds
+	Kinds *Kinds
 
 	Gvk    schema.GroupVersionKind
 	Reader client.Reader
@@ -310,14 +310,14 @@ func (r *Revisions) Reconcile(ctx context.Context, req reconcile.Request) (recon
 		return reconcile.Result{}, fmt.Errorf("cannot get CompositionRevision %q: %w", req.Name, err)
 	}
 
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.Kinds.mu.Lock()
+	defer r.Kinds.mu.Unlock()
 
-	was, known := r.known.Revisions[req.Name]
-	runs := err == nil && resource.RunsFunction(u, r.Functions)
+	was, known := r.Kinds.known.Revisions[req.Name]
+	runs := err == nil && resource.RunsFunction(u, r.Kinds.Functions)
 
-	if runs != was || err == nil && !known && r.known.xrs[resource.ComposesFor(u)] {
-		r.Prompt.Soon()
+	if runs != was || err == nil && !known && r.Kinds.known.xrs[resource.ComposesFor(u)] {
+		r.Kinds.Prompt.Soon()
 	}
 
 	return reconcile.Result{}, nil

@@ -23,7 +23,7 @@ func (c *Reconciler) applyGuards(ctx context.Context, p *plan) (reconcile.Result
 
 // watch watches what is governed, as far as it may be read.
 func (c *Reconciler) watch(ctx context.Context, p *plan) (reconcile.Result, error) {
-	if err := c.Watches.Run(ctx, c.Rights.Readable(ctx, p.watched)); err != nil {
+	if err := c.Watches.Run(ctx, c.Rights.Readable(ctx, p.observed.watched)); err != nil {
 		return reconcile.Result{}, err
 	}
 
@@ -36,7 +36,7 @@ func (c *Reconciler) watch(ctx context.Context, p *plan) (reconcile.Result, erro
 		c.rightsCame = false
 	}
 
-	return reconcile.Result{}, c.enqueueOpenGates(p.want.Policies)
+	return reconcile.Result{}, c.enqueueOpenGates(p.observed.want.Policies)
 }
 
 // enqueueOpenGates has open gates reconciled again when a policy says something else of
@@ -58,7 +58,7 @@ func (c *Reconciler) enqueueOpenGates(policies []v1alpha1.AllowancePolicy) error
 
 // applyWebhooks applies the webhook configurations.
 func (c *Reconciler) applyWebhooks(ctx context.Context, p *plan) (reconcile.Result, error) {
-	if err := c.Applier.ApplyWebhooks(ctx, p.governed, p.enforced, p.kept()); err != nil {
+	if err := c.Applier.ApplyWebhooks(ctx, p.governed, p.observed.enforced, p.kept()); err != nil {
 		return reconcile.Result{}, err
 	}
 
@@ -71,13 +71,14 @@ func (c *Reconciler) applyWebhooks(ctx context.Context, p *plan) (reconcile.Resu
 // force, each by a controller of its kind. Where a schema is missing to check them
 // against, it is tried again soon.
 func (c *Reconciler) report(ctx context.Context, p *plan) (reconcile.Result, error) {
-	named, unknown := kind.Named(p.listed, kind.Names(p.want.Policies, p.want.Windows)) // Also in Shadow mode.
+	named, unknown := kind.Named(p.observed.listed, kind.Names(p.observed.want.Policies, p.observed.want.Windows)) // Also in Shadow mode.
 
-	complete := c.Statuses.Set(ctx, status.Applied{Want: p.want, Listed: p.listed, Named: kind.Union(p.named, named), Unknown: unknown})
+	complete := c.Statuses.Set(ctx, status.Applied{Want: p.observed.want, Listed: p.observed.listed, Named: kind.Union(p.observed.named,
+		named), Unknown: unknown})
 
-	c.Windows.SetReadiness(ctx, p.want.Windows, p.unknown, windows.Checks{
+	c.Windows.SetReadiness(ctx, p.observed.want.Windows, p.unknown, windows.Checks{
 		Lacks: func(u *v1alpha1.UpgradeAllowance) string {
-			return c.Rights.Message(right.OfWindow(u, kind.ForRights(p.listed)), "its changes may be held or refused")
+			return c.Rights.Message(right.OfWindow(u, kind.ForRights(p.observed.listed)), "its changes may be held or refused")
 		},
 		TypeChecking: c.Statuses.CheckWindow,
 	})
@@ -87,7 +88,7 @@ func (c *Reconciler) report(ctx context.Context, p *plan) (reconcile.Result, err
 
 // adopt finds what waits for us though nothing names its kind.
 func (c *Reconciler) adopt(ctx context.Context, p *plan) (reconcile.Result, error) {
-	complete, err := c.Adoption.Adopt(ctx, p.served)
+	complete, err := c.Adoption.Adopt(ctx, p.observed.served)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -97,7 +98,7 @@ func (c *Reconciler) adopt(ctx context.Context, p *plan) (reconcile.Result, erro
 
 // prune releases what is no longer governed.
 func (c *Reconciler) prune(ctx context.Context, p *plan) (reconcile.Result, error) {
-	c.Ungated.Keep(p.watched)
+	c.Ungated.Keep(p.observed.watched)
 
-	return reconcile.Result{}, c.Watches.Prune(ctx, p.watched, p.served)
+	return reconcile.Result{}, c.Watches.Prune(ctx, p.observed.watched, p.observed.served)
 }

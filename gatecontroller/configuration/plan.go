@@ -38,7 +38,7 @@ type observed struct {
 
 // plan is what follows from what was observed; never modified.
 type plan struct {
-	observed
+	observed observed
 
 	// guards to apply.
 	guards []admission.Guard
@@ -70,11 +70,11 @@ func planFor(o observed, hooks admission.Options) *plan {
 
 // kept are the kinds that are not to go before the managed resources that they are of.
 func (p *plan) kept() []kind.Served {
-	if !p.gates {
+	if !p.observed.gates {
 		return nil
 	}
 
-	return p.usages
+	return p.observed.usages
 }
 
 // held are the kinds whose objects may say what is held: those that the webhook is asked
@@ -85,7 +85,7 @@ func (p *plan) held() []kind.Served {
 		out[i] = g.Served
 	}
 
-	return kind.Union(out, p.watched)
+	return kind.Union(out, p.observed.watched)
 }
 
 // parentKinds are the kinds of which something may follow, and those that have

@@ -49,7 +49,7 @@ func TestTheGateControllerShowsNoCredential(t *testing.T) {
 			moved++
 
 			t.Run(s.Name, func(t *testing.T) {
-				for _, text := range heard(t, object, req.Now) {
+				for _, text := range heard(t, object, req.Basis.Now) {
 					if corpus.Leaks(text) {
 						t.Errorf("it tells a credential: %s", text)
 					}

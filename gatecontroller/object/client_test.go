@@ -28,7 +28,7 @@ import (
 
 // lagging is a Client whose cache shows what it is told to.
 type lagging struct {
-	*Client
+	Client *Client
 
 	t    *testing.T
 	live client.WithWatch
@@ -122,7 +122,7 @@ func (l *lagging) read(name string) error {
 
 	u := named(l.t, name, "")
 
-	return l.Get(l.t.Context(), client.ObjectKeyFromObject(u), u)
+	return l.Client.Get(l.t.Context(), client.ObjectKeyFromObject(u), u)
 }
 
 // there is the Shop s that there is.
@@ -230,7 +230,7 @@ func TestWhatIsOlderThanWhatWeCreatedIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := l.Create(t.Context(), named(t, "s", "two")); err != nil {
+	if err := l.Client.Create(t.Context(), named(t, "s", "two")); err != nil {
 		t.Fatal(err)
 	}
 

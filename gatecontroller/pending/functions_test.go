@@ -92,7 +92,7 @@ func TestFunctionRevisionsAreReadOnceForMany(t *testing.T) {
 	}
 
 	for i, want := range []int{1, 1, 2} {
-		if list, err := h.functionRevisions(t.Context()); err != nil || len(list) != 1 {
+		if list, err := h.Reconciler.functionRevisions(t.Context()); err != nil || len(list) != 1 {
 			t.Fatal(list, err)
 		}
 

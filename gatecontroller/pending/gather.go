@@ -18,7 +18,7 @@ import (
 
 // gathering reads what a status is about.
 type gathering struct {
-	*Reconciler
+	Reconciler *Reconciler
 
 	root Root
 	// read are all that are there, and gone those that are not.
@@ -110,7 +110,7 @@ func (g *gathering) composites(ctx context.Context, u *unstructured.Unstructured
 		}}
 	case resource.IsComposite(u):
 		for _, ref := range resource.Composed(u) {
-			if g.Composes(ref.GroupKind()) {
+			if g.Reconciler.Composes(ref.GroupKind()) {
 				refs = append(refs, ref)
 			}
 		}
@@ -151,9 +151,9 @@ func (g *gathering) follow(ctx context.Context, ref resource.Reference, whole bo
 			return nil
 		}
 
-		g.index.follow(g.root, key)
+		g.Reconciler.index.follow(g.root, key)
 
-		u, err := g.Objects.read(ctx, ref, whole)
+		u, err := g.Reconciler.Objects.read(ctx, ref, whole)
 
 		switch {
 		case errors.Is(err, object.ErrGone):
@@ -185,7 +185,7 @@ func (g *gathering) follow(ctx context.Context, ref resource.Reference, whole bo
 func (g *gathering) add(u *unstructured.Unstructured) pending.Key {
 	key := pending.KeyOfObject(u)
 	g.read[key] = u
-	g.index.identify(key, u.GetUID())
+	g.Reconciler.index.identify(key, u.GetUID())
 
 	return key
 }

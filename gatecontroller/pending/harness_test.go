@@ -36,7 +36,7 @@ const own = "kausality-system"
 
 // harness is a Reconciler of a small cluster.
 type harness struct {
-	*Reconciler
+	Reconciler *Reconciler
 
 	client client.WithWatch
 	reg    *prometheus.Registry
@@ -212,8 +212,8 @@ func newReconciler(t *testing.T, h *harness, mapper meta.RESTMapper) *Reconciler
 func (h *harness) restart(t *testing.T) {
 	t.Helper()
 
-	h.index = newIndex()
-	h.metrics.index.Store(h.index)
+	h.Reconciler.index = newIndex()
+	h.Reconciler.metrics.index.Store(h.Reconciler.index)
 
 	list := &v1alpha1.PendingChangeList{}
 	if err := h.client.List(t.Context(), list); err != nil {
@@ -221,7 +221,7 @@ func (h *harness) restart(t *testing.T) {
 	}
 
 	for i := range list.Items {
-		h.index.ask(pending.KeyOf(list.Items[i].Spec.ObjectRef))
+		h.Reconciler.index.ask(pending.KeyOf(list.Items[i].Spec.ObjectRef))
 	}
 }
 
@@ -230,7 +230,7 @@ func (h *harness) observe(t *testing.T, names ...string) reconcile.Result {
 	t.Helper()
 
 	for _, name := range names {
-		if err := h.Observe(t.Context(), h.get(t, name)); err != nil {
+		if err := h.Reconciler.Observe(t.Context(), h.get(t, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -245,8 +245,8 @@ func (h *harness) run(t *testing.T) reconcile.Result {
 	var res reconcile.Result
 
 	for range 10 {
-		roots := slices.SortedFunc(maps.Keys(h.index.waiting), pending.CompareKeys)
-		clear(h.index.waiting)
+		roots := slices.SortedFunc(maps.Keys(h.Reconciler.index.waiting), pending.CompareKeys)
+		clear(h.Reconciler.index.waiting)
 
 		if len(roots) == 0 {
 			return res
@@ -255,7 +255,7 @@ func (h *harness) run(t *testing.T) reconcile.Result {
 		for _, root := range roots {
 			var err error
 
-			if res, err = h.Reconcile(t.Context(), root); err != nil {
+			if res, err = h.Reconciler.Reconcile(t.Context(), root); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -268,9 +268,9 @@ func (h *harness) run(t *testing.T) reconcile.Result {
 
 // asked are the roots that are to be reconciled.
 func (h *harness) asked() []string {
-	out := make([]string, 0, len(h.index.waiting))
+	out := make([]string, 0, len(h.Reconciler.index.waiting))
 
-	for root := range h.index.waiting {
+	for root := range h.Reconciler.index.waiting {
 		out = append(out, root.Kind+" "+root.Name)
 	}
 
@@ -306,7 +306,7 @@ func (h *harness) empty(t *testing.T, name string) (*unstructured.Unstructured, 
 		gvk.Group = "apps"
 	}
 
-	if m, err := h.Objects.Mapper.RESTMapping(gvk.GroupKind()); err != nil {
+	if m, err := h.Reconciler.Objects.Mapper.RESTMapping(gvk.GroupKind()); err != nil {
 		t.Fatal(err)
 	} else if m.Scope.Name() == meta.RESTScopeNameRoot {
 		key.Namespace = ""
@@ -336,7 +336,7 @@ func (h *harness) remove(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 
-	h.Gone(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u))
+	h.Reconciler.Gone(u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u))
 }
 
 // pch is the PendingChange there is; nil for none.

@@ -175,7 +175,7 @@ func TestTheSameIsNotWrittenAgain(t *testing.T) {
 	// 2. Ten minutes of polling, with the root reconciled whether or not anything happened.
 	for range 20 {
 		h.now = h.now.Add(30 * time.Second)
-		h.index.ask(Root{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Store"}, Namespace: "team-a", Name: "corner"})
+		h.Reconciler.index.ask(Root{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Store"}, Namespace: "team-a", Name: "corner"})
 		h.observe(t, "Store corner", "XStore corner-x", "Instance db")
 	}
 
@@ -287,7 +287,7 @@ func TestWhatChangesWhileItIsReadIsHeardOf(t *testing.T) {
 				h.read = nil // Once.
 				h.change(t, name, change)
 
-				if err := h.Observe(t.Context(), h.get(t, name)); err != nil {
+				if err := h.Reconciler.Observe(t.Context(), h.get(t, name)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -308,8 +308,8 @@ func TestWhatWasWrittenIsWaitedFor(t *testing.T) {
 	// shown is the PendingChange that the cache shows; nil for that which there is.
 	var shown *v1alpha1.PendingChange
 
-	writing, _ := h.Client.(client.WithWatch)
-	h.Client = object.NewClient(interceptor.NewClient(writing, interceptor.Funcs{
+	writing, _ := h.Reconciler.Client.(client.WithWatch)
+	h.Reconciler.Client = object.NewClient(interceptor.NewClient(writing, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			if pch, ok := obj.(*v1alpha1.PendingChange); ok && shown != nil {
 				shown.DeepCopyInto(pch)
@@ -319,7 +319,7 @@ func TestWhatWasWrittenIsWaitedFor(t *testing.T) {
 
 			return c.Get(ctx, key, obj, opts...)
 		},
-	}), 1, h.Now)
+	}), 1, h.Reconciler.Now)
 
 	steps := []struct {
 		reason string
@@ -348,7 +348,7 @@ func TestWhatWasWrittenIsWaitedFor(t *testing.T) {
 
 		h.writes, h.now = nil, h.now.Add(s.after)
 
-		if _, err := h.Reconcile(t.Context(), root); object.Outdated(err) != s.late || err != nil && !s.late || len(h.writes) != s.writes {
+		if _, err := h.Reconciler.Reconcile(t.Context(), root); object.Outdated(err) != s.late || err != nil && !s.late || len(h.writes) != s.writes {
 			t.Errorf("%s\n%v, wrote %v", s.reason, err, h.writes)
 		}
 	}
@@ -366,11 +366,11 @@ func TestWhatHasMovedIsListedThere(t *testing.T) {
 		u.SetOwnerReferences(owners)
 	})
 
-	if _, err := h.Reconcile(t.Context(), pending.KeyOfObject(h.get(t, "Deployment app"))); err != nil || len(h.lines(t)) > 0 {
+	if _, err := h.Reconciler.Reconcile(t.Context(), pending.KeyOfObject(h.get(t, "Deployment app"))); err != nil || len(h.lines(t)) > 0 {
 		t.Errorf("%v: %v", err, h.lines(t))
 	}
 
-	if err := h.Observe(t.Context(), h.get(t, "ReplicaSet app-1")); err != nil || !slices.Contains(h.asked(), "Deployment other") {
+	if err := h.Reconciler.Observe(t.Context(), h.get(t, "ReplicaSet app-1")); err != nil || !slices.Contains(h.asked(), "Deployment other") {
 		t.Errorf("%v: it asks for %v", err, h.asked())
 	}
 }
@@ -387,7 +387,7 @@ func TestOneOfWhichNothingIsHeldGoesAnHourLater(t *testing.T) {
 		t.Fatalf("again after %s: %+v", res.RequeueAfter, pch.Status)
 	}
 
-	if n := len(h.index.objects); n > 0 {
+	if n := len(h.Reconciler.index.objects); n > 0 {
 		t.Errorf("%d objects are remembered", n)
 	}
 
@@ -436,7 +436,7 @@ func TestAnObjectMadeAnewHasAnotherOne(t *testing.T) {
 	}
 
 	// That is heard of.
-	h.index.ask(pending.KeyOfObject(h.get(t, "Store corner")))
+	h.Reconciler.index.ask(pending.KeyOfObject(h.get(t, "Store corner")))
 	h.run(t)
 
 	if pch := h.pch(t); pch == nil || pch.Spec.ObjectRef.UID != "other" {
@@ -487,7 +487,7 @@ func TestAReferenceInAWrongNamespaceIsToTheSameRoot(t *testing.T) {
 	h.change(t, "XStore wide", lists(instance("db", "spec.size")))
 	h.observe(t, "XStore wide")
 
-	h.index.ask(Root{GroupKind: schema.GroupKind{Group: "example.org", Kind: "XStore"}, Namespace: "team-a", Name: "wide"})
+	h.Reconciler.index.ask(Root{GroupKind: schema.GroupKind{Group: "example.org", Kind: "XStore"}, Namespace: "team-a", Name: "wide"})
 	h.writes = nil
 
 	h.run(t)
@@ -545,14 +545,14 @@ func TestApprovalsAreSettledBeforeItIsWritten(t *testing.T) {
 			h.observe(t, "XStore corner-x")
 
 			s := &settler{do: tc.do}
-			h.Approvals = s
+			h.Reconciler.Approvals = s
 			h.change(t, "XStore corner-x", lists(tc.list...))
 
-			if err := h.Observe(t.Context(), h.get(t, "XStore corner-x")); err != nil {
+			if err := h.Reconciler.Observe(t.Context(), h.get(t, "XStore corner-x")); err != nil {
 				t.Fatal(err)
 			}
 
-			res, err := h.Reconcile(t.Context(), pending.KeyOfObject(h.get(t, "Store corner")))
+			res, err := h.Reconciler.Reconcile(t.Context(), pending.KeyOfObject(h.get(t, "Store corner")))
 			status := h.pch(t).Status
 
 			if !errors.Is(err, tc.err) || res.RequeueAfter != tc.again || (status.FinishedAt != nil) != tc.finished || status.Total != tc.total || len(status.Approvals) != tc.approvals {
@@ -573,7 +573,7 @@ func TestWhatIsCarriedIsSettledWhateverBecomesOfThePendingChange(t *testing.T) {
 
 	var seen []v1alpha1.PendingApproval
 
-	h.Approvals = settling(func(pch *v1alpha1.PendingChange, status *v1alpha1.PendingChangeStatus) {
+	h.Reconciler.Approvals = settling(func(pch *v1alpha1.PendingChange, status *v1alpha1.PendingChangeStatus) {
 		seen, status.FinishedAt = pch.Status.Approvals, nil
 	})
 
@@ -602,7 +602,7 @@ func TestWhatIsCarriedIsSettledWhateverBecomesOfThePendingChange(t *testing.T) {
 
 		seen = nil
 
-		if _, err := h.Reconcile(t.Context(), pending.KeyOf(pch.Spec.ObjectRef)); err != nil {
+		if _, err := h.Reconciler.Reconcile(t.Context(), pending.KeyOf(pch.Spec.ObjectRef)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -654,7 +654,7 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 			h.change(t, "XStore corner-x", lists(instance("db", "spec.size")))
 			h.fail[tc.verb] = tc.fail
 
-			res, err := h.Reconcile(t.Context(), pending.KeyOfObject(h.get(t, "Store corner")))
+			res, err := h.Reconciler.Reconcile(t.Context(), pending.KeyOfObject(h.get(t, "Store corner")))
 			if !res.IsZero() || (err != nil) != tc.err || object.Outdated(err) != tc.late {
 				t.Errorf("%+v, %v", res, err)
 			}
@@ -670,12 +670,12 @@ func TestOnlyWhatSaysSomethingIsRemembered(t *testing.T) {
 
 	h := newHarness(t, texts...)
 	for i := range 2000 {
-		if err := h.Observe(t.Context(), h.get(t, fmt.Sprint("Lab l", i))); err != nil {
+		if err := h.Reconciler.Observe(t.Context(), h.get(t, fmt.Sprint("Lab l", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	if n := len(h.index.objects) + len(h.index.waiting) + len(h.live); n > 0 {
+	if n := len(h.Reconciler.index.objects) + len(h.Reconciler.index.waiting) + len(h.live); n > 0 {
 		t.Errorf("%d are remembered, asked for or read, of which nothing is held", n)
 	}
 }
@@ -692,7 +692,7 @@ func TestTwoThousandHoldsAreTwoWritesEach(t *testing.T) {
 	h := newHarness(t, texts...)
 	observe := func() {
 		for i := range n {
-			if err := h.Observe(t.Context(), h.get(t, fmt.Sprint("Lab l", i))); err != nil {
+			if err := h.Reconciler.Observe(t.Context(), h.get(t, fmt.Sprint("Lab l", i))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -713,8 +713,8 @@ func TestTwoThousandHoldsAreTwoWritesEach(t *testing.T) {
 	each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / n
 	t.Logf("the index takes %d bytes for an object", each)
 
-	if each > 4096 || len(h.index.objects) != n {
-		t.Errorf("%d objects, of %d bytes", len(h.index.objects), each)
+	if each > 4096 || len(h.Reconciler.index.objects) != n {
+		t.Errorf("%d objects, of %d bytes", len(h.Reconciler.index.objects), each)
 	}
 
 	h.run(t)
@@ -817,7 +817,7 @@ func TestTheSearchForARootEnds(t *testing.T) {
 			h := newHarness(t, tc.objects...)
 
 			for _, from := range tc.from {
-				got, err := h.rootOf(t.Context(), h.get(t, from))
+				got, err := h.Reconciler.rootOf(t.Context(), h.get(t, from))
 				if err != nil || got.Name != tc.want {
 					t.Errorf("from %s: %s, %v", from, got.Name, err)
 				}

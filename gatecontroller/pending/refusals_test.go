@@ -26,7 +26,7 @@ const editedDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {nam
 // refusing is a replica that hears of refusals in the cluster of a harness.
 func refusing(h *harness) *Refusals {
 	return (&Refusals{
-		Client: h.Client, Live: h.client, Namespace: own, Log: logr.Discard(), Now: func() time.Time { return h.now },
+		Client: h.Reconciler.Client, Live: h.client, Namespace: own, Log: logr.Discard(), Now: func() time.Time { return h.now },
 	}).Init()
 }
 

@@ -92,7 +92,7 @@ func (w watched) List(_ context.Context, gvk schema.GroupVersionKind) ([]unstruc
 
 // harness is a Reconciler of a small cluster.
 type harness struct {
-	*Reconciler
+	Reconciler *Reconciler
 
 	client client.WithWatch
 	// cached is what the cache has of CRDs and policies.
@@ -184,7 +184,7 @@ func newHarness(t *testing.T, texts ...string) *harness {
 		Policies: &gates.PolicyGates{Reader: h.cached, Compiled: policy.NewCache()}, Gate: gate.Options{MaxOpen: time.Hour},
 		Every: time.Minute, Now: func() time.Time { return h.now },
 	}
-	h.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}, Complete: true}, nil, []kind.Served{})
+	h.Reconciler.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}, Complete: true}, nil, []kind.Served{})
 	h.watch(t, texts...)
 
 	return h
@@ -199,7 +199,7 @@ func (h *harness) watch(t *testing.T, texts ...string) {
 		out.objects = append(out.objects, *fixture.Parse(t, text))
 	}
 
-	h.Watched = out
+	h.Reconciler.Watched = out
 }
 
 func kindOf(obj runtime.Object) string {
@@ -219,7 +219,7 @@ func (h *harness) run(t *testing.T) (reconcile.Result, []string, error) {
 
 	h.calls = nil
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { h.logged = append(h.logged, args) }, funcr.Options{}))
-	result, err := h.Reconcile(ctx, reconcile.Request{})
+	result, err := h.Reconciler.Reconcile(ctx, reconcile.Request{})
 
 	return result, h.calls, err
 }
@@ -299,7 +299,7 @@ func TestReportsFollowWhatIsFound(t *testing.T) {
 	h.expect(t, "Nothing changed: nothing is read or written.", nil, []string{cluster, team})
 
 	// Another replica leads, and knows nothing of what was written.
-	h.kept = nil
+	h.Reconciler.kept = nil
 	h.expect(t, "What is there is read, and not written.", []string{"get Report", "get ClusterReport"}, []string{cluster, team})
 
 	h.watch(t, edited, xr, orphan)
@@ -325,7 +325,7 @@ func TestReportsFollowWhatIsFound(t *testing.T) {
 // TestWhatMattersToANamespaceThatIsGoneIsReportedOfTheCluster as an XR may outlive its Claim.
 func TestWhatMattersToANamespaceThatIsGoneIsReportedOfTheCluster(t *testing.T) {
 	h := newHarness(t, strings.Replace(xr, "runs-1", "plain-1", 1), strings.ReplaceAll(edited, "team-a", "team-b"))
-	h.Composed.Set(composed.Findings{Revisions: map[string]bool{"plain-1": false}, Complete: true}, nil, []kind.Served{})
+	h.Reconciler.Composed.Set(composed.Findings{Revisions: map[string]bool{"plain-1": false}, Complete: true}, nil, []kind.Served{})
 	h.gone = []string{"team-a"}
 
 	want := []string{"/kausality: function-missing db-x@0", "team-b/kausality: stored-not-allowed db@0"}
@@ -404,7 +404,7 @@ func TestNothingHappensWithoutOpenReports(t *testing.T) {
 	remove()
 
 	h.listing = apierrors.NewNotFound(schema.GroupResource{Group: openreports.GroupName, Resource: "reports"}, "")
-	if got, calls, err := h.run(t); err != nil || got.RequeueAfter != 0 || len(calls) > 0 || h.kept != nil {
+	if got, calls, err := h.run(t); err != nil || got.RequeueAfter != 0 || len(calls) > 0 || h.Reconciler.kept != nil {
 		t.Errorf("CRDs that went: %v, %v, %v", got, calls, err)
 	}
 
@@ -476,7 +476,7 @@ func TestWhatIsNotKnownYetIsWaitedFor(t *testing.T) {
 
 	instances := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Instance"}
 	h.now = h.now.Add(time.Hour)
-	h.Watched = watched{unknown: []schema.GroupVersionKind{instances}}
+	h.Reconciler.Watched = watched{unknown: []schema.GroupVersionKind{instances}}
 
 	if got := h.expect(t, "It waits.", nil, []string{team}); got.RequeueAfter != soon {
 		t.Errorf("it looks again after %s", got.RequeueAfter)
@@ -486,7 +486,7 @@ func TestWhatIsNotKnownYetIsWaitedFor(t *testing.T) {
 	h.expect(t, "A kind that cannot be listed is said, and what was there stays.", []string{"create ClusterReport"},
 		[]string{"/kausality: unread Instance.example.org@3660", team})
 
-	h.Watched = watched{err: fixture.ErrBroken, objects: []unstructured.Unstructured{*fixture.Parse(t, edited)}}
+	h.Reconciler.Watched = watched{err: fixture.ErrBroken, objects: []unstructured.Unstructured{*fixture.Parse(t, edited)}}
 	if _, _, err := h.run(t); !errors.Is(err, fixture.ErrBroken) {
 		t.Errorf("a cache that fails: %v", err)
 	}
@@ -499,11 +499,11 @@ func TestWhatIsSaidOfKindsStaysWhileTheyAreLookedAtAgain(t *testing.T) {
 	h.expect(t, "It is created.", []string{"create ClusterReport"}, want)
 
 	h.now = h.now.Add(time.Hour)
-	h.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}}, nil, []kind.Served{})
+	h.Reconciler.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}}, nil, []kind.Served{})
 	h.expect(t, "What kinds are is not known.", nil, want)
 
 	h.now = h.now.Add(time.Second)
-	h.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}, Complete: true}, nil, []kind.Served{})
+	h.Reconciler.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}, Complete: true}, nil, []kind.Served{})
 	h.expect(t, "It is, and nothing changed.", nil, want)
 }
 
@@ -524,7 +524,7 @@ func TestWhatIsAskedForIsReportedToo(t *testing.T) {
 
 func TestTheControllerWatchesTheCRDs(t *testing.T) {
 	h := newHarness(t)
-	if _, err := h.Controller(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme(t)}}, logr.Discard()); err != nil {
+	if _, err := h.Reconciler.Controller(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme(t)}}, logr.Discard()); err != nil {
 		t.Error(err)
 	}
 }

@@ -52,17 +52,17 @@ func (r *Rights) Refresh(ctx context.Context, want admission.Config, served, wat
 	r.mu.Unlock()
 
 	for _, l := range now {
-		if !right.Has(was, l.GroupResource) {
-			log.FromContext(ctx).Info("A right is missing for what is governed", "group", l.Group, "resource", l.Resource,
+		if !right.Has(was, l.Need.GroupResource) {
+			log.FromContext(ctx).Info("A right is missing for what is governed", "group", l.Need.Group, "resource", l.Need.Resource,
 				"problem", right.Message([]right.MissingRights{l}, message.Most))
 		}
 	}
 
 	for _, l := range was {
-		if !right.Has(now, l.GroupResource) {
+		if !right.Has(now, l.Need.GroupResource) {
 			came = true
 
-			log.FromContext(ctx).Info("A right that was missing is there", "group", l.Group, "resource", l.Resource)
+			log.FromContext(ctx).Info("A right that was missing is there", "group", l.Need.Group, "resource", l.Need.Resource)
 		}
 	}
 
@@ -149,6 +149,6 @@ func (r *Rights) Collect(out chan<- prometheus.Metric) {
 	defer r.mu.Unlock()
 
 	for _, l := range r.missing {
-		out <- prometheus.MustNewConstMetric(r.desc, prometheus.GaugeValue, 1, l.Group, l.Resource)
+		out <- prometheus.MustNewConstMetric(r.desc, prometheus.GaugeValue, 1, l.Need.Group, l.Need.Resource)
 	}
 }

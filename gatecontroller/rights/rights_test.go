@@ -52,7 +52,7 @@ func TestTheRightToWriteAStatusIsMissedOfXRs(t *testing.T) {
 
 	got := make([]string, 0, len(r.missing))
 	for _, m := range r.missing {
-		got = append(got, m.Resource)
+		got = append(got, m.Need.Resource)
 	}
 
 	if diff := cmp.Diff([]string{"deployments", "xdatabases"}, got); diff != "" {

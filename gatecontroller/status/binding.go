@@ -31,7 +31,7 @@ import (
 // Bindings reconciles the status of AllowanceBindings, by what is reported of their
 // policies.
 type Bindings struct {
-	*Reporter
+	Reporter *Reporter
 
 	// Initiates reports whether a user, by name, may initiate by a binding at all.
 	Initiates func(user string) bool
@@ -80,7 +80,7 @@ func reported(obj client.Object) report {
 // of are the bindings of a policy.
 func (r Bindings) of(ctx context.Context, obj client.Object) []reconcile.Request {
 	list := &v1alpha1.AllowanceBindingList{}
-	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.Reporter.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil // The cache that brought the policy has no other error than that it ends.
 	}
 
@@ -99,12 +99,12 @@ func (r Bindings) of(ctx context.Context, obj client.Object) []reconcile.Request
 func (r Bindings) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	// 1. Read it and its policy.
 	b := &v1alpha1.AllowanceBinding{}
-	if err := r.Client.Get(ctx, req.NamespacedName, b); err != nil {
+	if err := r.Reporter.Client.Get(ctx, req.NamespacedName, b); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 
 	p := &v1alpha1.AllowancePolicy{}
-	if err := client.IgnoreNotFound(r.Client.Get(ctx, client.ObjectKey{Name: b.Spec.Policy}, p)); err != nil {
+	if err := client.IgnoreNotFound(r.Reporter.Client.Get(ctx, client.ObjectKey{Name: b.Spec.Policy}, p)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot get AllowancePolicy %q: %w", b.Spec.Policy, err)
 	}
 
@@ -127,7 +127,7 @@ func (r Bindings) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 
 	// 3. Report it.
-	return r.write(ctx, policy.KindBinding, out, b)
+	return r.Reporter.write(ctx, policy.KindBinding, out, b)
 }
 
 // unguarded warns of a binding that was made while nobody was asked for the verb bind.
@@ -178,9 +178,9 @@ func bindingReadiness(b *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePolicy)
 // check returns what is wrong with a binding that does not keep it from being used.
 func (r Bindings) check(in *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePolicy) []v1alpha1.TypeCheckingWarning {
 	var kinds []kind.Served
-	if by := r.applied.Load(); by != nil {
-		kinds = by.Named
+	if by := r.Reporter.applied.Load(); by != nil {
+		kinds = by.Applied.Named
 	}
 
-	return check.Warnings(check.Binding(in, p, kinds, r.Schemas.of, check.NeverByBinding(r.Initiates)))
+	return check.Warnings(check.Binding(in, p, kinds, r.Reporter.Schemas.of, check.NeverByBinding(r.Initiates)))
 }

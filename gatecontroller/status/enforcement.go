@@ -25,11 +25,11 @@ import (
 )
 
 // Enforcements reconciles the status of Enforcements.
-type Enforcements struct{ *Reporter }
+type Enforcements struct{ Reporter *Reporter }
 
 // Controller makes the controller of the status of Enforcements.
 func (r Enforcements) Controller(_ cache.Cache, log logr.Logger) (controller.Controller, error) {
-	return newController("enforcement", r, r.enforcements, log)
+	return newController("enforcement", r, r.Reporter.enforcements, log)
 }
 
 // Reconcile reports whether one Enforcement is in force, and what checking it finds. Of
@@ -38,22 +38,22 @@ func (r Enforcements) Controller(_ cache.Cache, log logr.Logger) (controller.Con
 func (r Enforcements) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	// 1. Read it.
 	e := &v1alpha1.Enforcement{}
-	if err := r.Client.Get(ctx, req.NamespacedName, e); err != nil {
+	if err := r.Reporter.Client.Get(ctx, req.NamespacedName, e); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 
-	by := r.applied.Load()
+	by := r.Reporter.applied.Load()
 	if !by.includes(e) {
 		return reconcile.Result{}, nil
 	}
 
 	// 2. Find what is to be reported.
 	out := e.DeepCopy()
-	out.Status.TypeChecking = r.Schemas.checkEnforcement(e, by.Listed)
-	cond := r.inForce(out, by.Listed)
+	out.Status.TypeChecking = r.Reporter.Schemas.checkEnforcement(e, by.Applied.Listed)
+	cond := r.Reporter.inForce(out, by.Applied.Listed)
 	cond.ObservedGeneration = e.GetGeneration()
 	out.Status.ObservedGeneration = e.GetGeneration()
-	out.Status.Resources = misnamed(e, by.Listed)
+	out.Status.Resources = misnamed(e, by.Applied.Listed)
 	cond.Message = detailed(cond, "enforcement", e)
 	meta.SetStatusCondition(&out.Status.Conditions, cond)
 
@@ -62,7 +62,7 @@ func (r Enforcements) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	}
 
 	// 3. Report it.
-	return r.write(ctx, policy.KindEnforcement, out, e)
+	return r.Reporter.write(ctx, policy.KindEnforcement, out, e)
 }
 
 // misnamed are the kinds that an Enforcement is about by a name that they do not

@@ -244,12 +244,12 @@ func (r Policies) recheck(ctx context.Context, queue workqueue.TypedRateLimiting
 		case <-tick.C:
 		}
 
-		by := r.applied.Load()
+		by := r.Reporter.applied.Load()
 		if by == nil {
 			continue
 		}
 
-		for _, name := range r.rechecked(ctx, by.Want.Policies) {
+		for _, name := range r.rechecked(ctx, by.Applied.Want.Policies) {
 			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 		}
 	}
@@ -258,7 +258,7 @@ func (r Policies) recheck(ctx context.Context, queue workqueue.TypedRateLimiting
 // rechecked finds out anew about the parameters of policies, and returns the names of those
 // for which something else was found than last.
 func (r Policies) rechecked(ctx context.Context, policies []v1alpha1.AllowancePolicy) []string {
-	changed := r.Parameters.refresh(ctx, paramKinds(policies))
+	changed := r.Reporter.Parameters.refresh(ctx, paramKinds(policies))
 	if len(changed) == 0 {
 		return nil
 	}

@@ -25,11 +25,11 @@ import (
 )
 
 // Policies reconciles the status of AllowancePolicies.
-type Policies struct{ *Reporter }
+type Policies struct{ Reporter *Reporter }
 
 // Controller makes the controller of the status of AllowancePolicies.
 func (r Policies) Controller(_ cache.Cache, log logr.Logger) (controller.Controller, error) {
-	return newController("allowancepolicy", r, r.policies, log, source.TypedFunc[reconcile.Request](
+	return newController("allowancepolicy", r, r.Reporter.policies, log, source.TypedFunc[reconcile.Request](
 		func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			go r.recheck(ctx, queue)
 
@@ -43,11 +43,11 @@ func (r Policies) Controller(_ cache.Cache, log logr.Logger) (controller.Control
 func (r Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	// 1. Read it.
 	p := &v1alpha1.AllowancePolicy{}
-	if err := r.Client.Get(ctx, req.NamespacedName, p); err != nil {
+	if err := r.Reporter.Client.Get(ctx, req.NamespacedName, p); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 
-	by := r.applied.Load()
+	by := r.Reporter.applied.Load()
 	if !by.includes(p) {
 		return reconcile.Result{}, nil
 	}
@@ -55,24 +55,24 @@ func (r Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	// 2. Find what is to be reported.
 	out := p.DeepCopy()
 	out.Status.ObservedGeneration = p.GetGeneration()
-	out.Status.TypeChecking = r.Schemas.check(p, by.Named, by.grants)
+	out.Status.TypeChecking = r.Reporter.Schemas.check(p, by.Applied.Named, by.grants)
 
-	if err := r.reportParams(ctx, out); err != nil {
+	if err := r.Reporter.reportParams(ctx, out); err != nil {
 		return reconcile.Result{}, err
 	}
 
-	cond := r.readiness(out, by.Named, by.Unknown)
+	cond := r.Reporter.readiness(out, by.Applied.Named, by.Applied.Unknown)
 	cond.ObservedGeneration = p.GetGeneration()
 	cond.Message = detailed(cond, "allowancepolicy", p)
 	meta.SetStatusCondition(&out.Status.Conditions, cond)
-	r.reportUngated(out, by.Named)
+	r.Reporter.reportUngated(out, by.Applied.Named)
 
 	if equality.Semantic.DeepEqual(p.Status, out.Status) {
 		return reconcile.Result{}, nil
 	}
 
 	// 3. Report it.
-	return r.write(ctx, policy.KindPolicy, out, p)
+	return r.Reporter.write(ctx, policy.KindPolicy, out, p)
 }
 
 // readiness reports whether a policy is in force, and what checking it found first.

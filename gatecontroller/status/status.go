@@ -41,7 +41,7 @@ type Applied struct {
 // applied is what the configuration set last, with what follows from it; never
 // modified.
 type applied struct {
-	Applied
+	Applied Applied
 
 	grants check.Grants
 	// generations are those of the policies and Enforcements.

@@ -16,5 +16,5 @@ func (s *Reporter) CheckWindow(u *v1alpha1.UpgradeAllowance) []v1alpha1.TypeChec
 		return nil
 	}
 
-	return check.Warnings(check.Window(u, by.Named, s.Schemas.of))
+	return check.Warnings(check.Window(u, by.Applied.Named, s.Schemas.of))
 }

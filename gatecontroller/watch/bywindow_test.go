@@ -70,7 +70,7 @@ func TestAWindowIsAboutTheGatesThatItSelects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 
-			err := f.selected(t.Context(), served("Bucket")[0].GVK, []client.Object{tc.window}, func(key client.ObjectKey) { got = append(got, key.Name) })
+			err := f.Watches.selected(t.Context(), served("Bucket")[0].GVK, []client.Object{tc.window}, func(key client.ObjectKey) { got = append(got, key.Name) })
 			if err != nil {
 				t.Fatal(err)
 			}

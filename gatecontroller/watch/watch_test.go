@@ -26,7 +26,7 @@ import (
 
 // fakeWatches are Watches of a cache with objects, which record what they do.
 type fakeWatches struct {
-	*Watches
+	Watches *Watches
 
 	now               time.Time
 	released, dropped []string
@@ -43,10 +43,10 @@ func watches(t *testing.T, list ...unstructured.Unstructured) *fakeWatches {
 
 	f := &fakeWatches{now: time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)}
 	f.Watches = NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: scheme}, Objects: list}, func() time.Time { return f.now })
-	f.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
+	f.Watches.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
 		return reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
 	}
-	f.Release = func(_ context.Context, gvk schema.GroupVersionKind) error {
+	f.Watches.Release = func(_ context.Context, gvk schema.GroupVersionKind) error {
 		if f.refuse {
 			return fixture.ErrRefused
 		}
@@ -55,9 +55,9 @@ func watches(t *testing.T, list ...unstructured.Unstructured) *fakeWatches {
 
 		return nil
 	}
-	f.Dropped = func(gk schema.GroupKind) { f.dropped = append(f.dropped, gk.Kind) }
+	f.Watches.Dropped = func(gk schema.GroupKind) { f.dropped = append(f.dropped, gk.Kind) }
 
-	t.Cleanup(f.Stop)
+	t.Cleanup(f.Watches.Stop)
 
 	return f
 }
@@ -65,7 +65,7 @@ func watches(t *testing.T, list ...unstructured.Unstructured) *fakeWatches {
 // kinds are those that are watched, by name.
 func (f *fakeWatches) kinds() []string {
 	out := make([]string, 0, 2)
-	for _, gvk := range f.Kinds() {
+	for _, gvk := range f.Watches.Kinds() {
 		out = append(out, gvk.Kind)
 	}
 
@@ -95,15 +95,15 @@ func TestAKindIsKnownInTheVersionThatIsWatched(t *testing.T) {
 	f := watches(t)
 	kinds := served("Bucket", "Shop")
 
-	if err := f.Run(t.Context(), kinds[:1]); err != nil {
+	if err := f.Watches.Run(t.Context(), kinds[:1]); err != nil {
 		t.Fatal(err)
 	}
 
-	if got, ok := f.Known(t.Context(), kinds[0].GVK.GroupKind()); !ok || got != kinds[0].GVK {
+	if got, ok := f.Watches.Known(t.Context(), kinds[0].GVK.GroupKind()); !ok || got != kinds[0].GVK {
 		t.Errorf("of one that is watched: %v, %v", got, ok)
 	}
 
-	if got, ok := f.Known(t.Context(), kinds[1].GVK.GroupKind()); ok {
+	if got, ok := f.Watches.Known(t.Context(), kinds[1].GVK.GroupKind()); ok {
 		t.Errorf("of one that is not: %v", got)
 	}
 }
@@ -113,7 +113,7 @@ func TestAKindIsReleasedBeforeItIsNoLongerWatched(t *testing.T) {
 	ctx := t.Context()
 
 	for range 2 { // What is watched is not started again.
-		if err := f.Run(ctx, served("Bucket", "Shop")); err != nil {
+		if err := f.Watches.Run(ctx, served("Bucket", "Shop")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,14 +122,14 @@ func TestAKindIsReleasedBeforeItIsNoLongerWatched(t *testing.T) {
 
 	// What cannot be released goes on being watched.
 	f.refuse = true
-	if err := f.Prune(ctx, served("Bucket"), served("Bucket", "Shop")); !errors.Is(err, fixture.ErrRefused) {
+	if err := f.Watches.Prune(ctx, served("Bucket"), served("Bucket", "Shop")); !errors.Is(err, fixture.ErrRefused) {
 		t.Errorf("error %v", err)
 	}
 
 	same(t, "watched though it is not released", []string{"Bucket", "Shop"}, f.kinds())
 
 	f.refuse = false
-	if err := f.Prune(ctx, served("Bucket"), served("Bucket", "Shop")); err != nil {
+	if err := f.Watches.Prune(ctx, served("Bucket"), served("Bucket", "Shop")); err != nil {
 		t.Fatal(err)
 	}
 
@@ -141,19 +141,19 @@ func TestAKindIsReleasedBeforeItIsNoLongerWatched(t *testing.T) {
 	newer := served("Bucket")
 	newer[0].GVK.Version = "v2"
 
-	if err := errors.Join(f.Run(ctx, newer), f.Prune(ctx, newer, newer)); err != nil {
+	if err := errors.Join(f.Watches.Run(ctx, newer), f.Watches.Prune(ctx, newer, newer)); err != nil {
 		t.Fatal(err)
 	}
 
-	if got := f.Kinds(); len(got) != 1 || got[0].Version != "v2" {
+	if got := f.Watches.Kinds(); len(got) != 1 || got[0].Version != "v2" {
 		t.Errorf("watched: %v", got)
 	}
 
 	same(t, "released", []string{"Shop"}, f.released)
 
-	f.Stop()
+	f.Watches.Stop()
 
-	if err := f.Run(ctx, served("Shop")); !errors.Is(err, ErrEnded) {
+	if err := f.Watches.Run(ctx, served("Shop")); !errors.Is(err, ErrEnded) {
 		t.Errorf("a kind is watched at the end: %v", err)
 	}
 }
@@ -182,17 +182,17 @@ func TestOwnersAreWatchedAsLongAsSomethingWaitsForUs(t *testing.T) {
 			f := watches(t, tc.objects...)
 			gvk := served("Shop")[0].GVK
 
-			if err := errors.Join(f.Run(t.Context(), served("Bucket")), f.RunOwner(t.Context(), gvk), f.RunOwner(t.Context(), gvk)); err != nil {
+			if err := errors.Join(f.Watches.Run(t.Context(), served("Bucket")), f.Watches.RunOwner(t.Context(), gvk), f.Watches.RunOwner(t.Context(), gvk)); err != nil {
 				t.Fatal(err)
 			}
 
-			if !f.IsOwner(gvk) || f.IsOwner(served("Bucket")[0].GVK) {
-				t.Errorf("%s\nowners: %v", tc.reason, f.owners)
+			if !f.Watches.IsOwner(gvk) || f.Watches.IsOwner(served("Bucket")[0].GVK) {
+				t.Errorf("%s\nowners: %v", tc.reason, f.Watches.owners)
 			}
 
 			f.now = f.now.Add(tc.idle)
 
-			if err := f.Prune(t.Context(), tc.kinds, tc.served); err != nil {
+			if err := f.Watches.Prune(t.Context(), tc.kinds, tc.served); err != nil {
 				t.Fatal(err)
 			}
 
@@ -234,7 +234,7 @@ func TestObjectsThatNothingHappenedToAreAskedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := watches(t, shop("x", "a"), shop("y", "b"))
 				seen := make(chan string, 10)
-				f.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
+				f.Watches.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
 					return reconcile.Func(func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 						seen <- req.String()
 
@@ -242,7 +242,7 @@ func TestObjectsThatNothingHappenedToAreAskedFor(t *testing.T) {
 					})
 				}
 
-				if err := f.Run(t.Context(), served("Shop")); err != nil {
+				if err := f.Watches.Run(t.Context(), served("Shop")); err != nil {
 					t.Fatal(err)
 				}
 
@@ -265,7 +265,7 @@ func TestObjectsThatNothingHappenedToAreAskedFor(t *testing.T) {
 
 				slices.Sort(got)
 				same(t, tc.reason, tc.want, got)
-				f.Stop()
+				f.Watches.Stop()
 			})
 		})
 	}

@@ -22,7 +22,7 @@ func (c Config) asked(k kind.Served) bool {
 // objects of a kind.
 func (c Config) enforced(k kind.Served) bool {
 	return slices.ContainsFunc(admission.Covered(c.Enforcements, []kind.Served{k}), func(e admission.Enforced) bool {
-		return len(e.Kinds) > 0 && strict(e.Spec().ValidationActions)
+		return len(e.Kinds) > 0 && strict(e.Enforcement.Spec().ValidationActions)
 	})
 }
 

@@ -29,8 +29,8 @@ type Answers struct {
 // Watch notes what a request finds out from here on. What it asks is replaced; where there
 // is nobody to ask there still is not.
 func (a *Answers) Watch(req *decision.Request) {
-	if params := req.Params; params != nil {
-		req.Params = a.WatchParams(params)
+	if params := req.Basis.Params; params != nil {
+		req.Basis.Params = a.WatchParams(params)
 	}
 
 	if asked := req.Authorizer; asked != nil {

@@ -84,7 +84,7 @@ func (d *Decision) Request(by *inforce.Set, unknown *Unknown) (decision.Request,
 	}
 
 	if d.ReadsParameters {
-		out.Params = d.params(unknown)
+		out.Basis.Params = d.params(unknown)
 	}
 
 	if d.Authorizes {

@@ -67,18 +67,21 @@ func (e *Encoder) Encode(asked Asked, req *decision.Request, d *decision.Decisio
 // recordOf is the record of a request.
 func recordOf(asked Asked, req *decision.Request) *Decision {
 	out := &Decision{
-		Header: Header{Version, KindDecision}, Time: req.Now.UTC(), By: asked.By,
+		Header: Header{Version, KindDecision}, Time: req.Basis.Now.UTC(), By: asked.By,
 		Operation: req.Operation, User: User{Name: req.User.Name, UID: req.User.UID, Groups: req.User.Groups},
 		Resource: Resource{Group: req.Resource.Group, Resource: req.Resource.Resource}, Subresource: req.Subresource,
 		ComposedResource: req.ComposedResource, Successor: req.Successor, Ungated: req.Ungated,
 		Versions: req.Versions, DryRun: req.DryRun, FieldManager: req.FieldManager, Orphans: req.Orphans,
 		ParentTrimmed: asked.ParentTrimmed, ParentGone: req.ParentGone, ParentSettles: req.ParentSettles, Action: req.Action,
-		Settings:        Settings{Crossplane: req.Settings.Crossplane, Manager: req.Settings.Manager, Gates: req.Settings.Gates},
-		ReadsParameters: req.Params != nil, Authorizes: req.Authorizer != nil,
+		Settings: Settings{
+			Crossplane: req.Basis.Settings.Crossplane, Manager: req.Basis.Settings.Manager,
+			Gates: req.Basis.Settings.Gates,
+		},
+		ReadsParameters: req.Basis.Params != nil, Authorizes: req.Authorizer != nil,
 	}
 
-	out.Settings.WithoutLateInitialize = req.Settings.WithoutLateInitialize.Texts()
-	out.Settings.Identity = req.Settings.Identity.Texts()
+	out.Settings.WithoutLateInitialize = req.Basis.Settings.WithoutLateInitialize.Texts()
+	out.Settings.Identity = req.Basis.Settings.Identity.Texts()
 
 	out.setObjects(req)
 

@@ -77,7 +77,7 @@ func TestWhatDecidesWhichExternalObjectIsMeantIsRecorded(t *testing.T) {
 	}
 
 	_, again, _ := encoded(t, decision.Request{Basis: decision.Basis{Settings: decision.Settings{Identity: want}}})
-	if diff := cmp.Diff(want.Texts(), again.Settings.Identity.Texts()); diff != "" {
+	if diff := cmp.Diff(want.Texts(), again.Basis.Settings.Identity.Texts()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
@@ -108,7 +108,7 @@ func TestARequestIsReadAsItWasRecorded(t *testing.T) {
 
 			_, again, _ := encoded(t, tc.req)
 
-			if diff := cmp.Diff(tc.req.Settings, again.Settings); diff != "" {
+			if diff := cmp.Diff(tc.req.Basis.Settings, again.Basis.Settings); diff != "" {
 				t.Errorf("%s\nsettings, -want, +got:\n%s", tc.reason, diff)
 			}
 

@@ -86,7 +86,7 @@ func stored(req decision.Request, d decision.Decision) *unstructured.Unstructure
 	case decision.OperationCreate:
 		u.SetGeneration(1)
 	case decision.OperationDelete:
-		now := metav1.NewTime(req.Now)
+		now := metav1.NewTime(req.Basis.Now)
 		u.SetDeletionTimestamp(&now)
 		u.SetGeneration(u.GetGeneration() + 1)
 	case decision.OperationUpdate:

@@ -43,7 +43,7 @@ func (s *Scenario) Decision() (decision.Request, []error) {
 		DryRun:   s.Request.DryRun, Options: s.Request.Options, FieldManager: resource.String(s.Request.Options, "fieldManager"),
 	}
 
-	req.Params = s.FindParams
+	req.Basis.Params = s.FindParams
 
 	if s.Request.Granted != nil {
 		req.Authorizer = s

@@ -70,13 +70,13 @@ func (s *Scenario) exercises(got Outcome) ([]*exercise, error) {
 
 	for _, e := range out {
 		for _, p := range x.Policies {
-			if p.Spec().EnforcementMode != v1alpha1.EnforcementModeShadow && p.Name() == e.name {
+			if p.Policy.Spec().EnforcementMode != v1alpha1.EnforcementModeShadow && p.Policy.Name() == e.name {
 				e.about(p, x.Changes, given)
 			}
 		}
 
 		for _, p := range x.Giving {
-			if p.Name() == e.name {
+			if p.Policy.Name() == e.name {
 				e.giving(p, x.Changes)
 			}
 		}

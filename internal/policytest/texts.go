@@ -67,7 +67,8 @@ func (o *Outcome) shadowed(list []decision.Shadowed) error {
 	out := make([]Shadowed, len(list))
 	for i, s := range list {
 		out[i] = Shadowed{
-			Field: s.Change.Field, Verdict: s.Verdict, Rule: s.Rule, Policy: s.Policy, By: s.By.Policy, Condition: s.By.Condition,
+			Field: s.Finding.Change.Field, Verdict: s.Finding.Verdict, Rule: s.Finding.Rule, Policy: s.Finding.Policy,
+			By: s.By.Policy, Condition: s.By.Condition,
 		}
 	}
 

@@ -77,7 +77,7 @@ func chained(tb testing.TB, hops ...int) string {
 
 	for _, hop := range hops {
 		req := requests[hop]
-		req.Basis, req.Operation = set.Basis(decision.Settings{}, recorded(tb)[0].Request.Now), decision.OperationUpdate
+		req.Basis, req.Operation = set.Basis(decision.Settings{}, recorded(tb)[0].Request.Basis.Now), decision.OperationUpdate
 		req.Resource.Resource = "things"
 
 		if req.Parent != nil {

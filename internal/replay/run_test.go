@@ -158,7 +158,7 @@ func scenario(tb testing.TB, name string, policies ...v1alpha1.AllowancePolicy) 
 		}
 
 		req := r.Request
-		req.Policies, req.Enforcements, req.Bindings = set.Policies, set.Enforcements, nil
+		req.Basis.Policies, req.Basis.Enforcements, req.Basis.Bindings = set.Policies, set.Enforcements, nil
 		req.Authorizer, req.Action, req.Subresource = nil, "", ""
 		req.Resource.Resource, req.User.Name, req.User.Groups = "widgets", "hans", nil
 		req.Old, req.New = req.Old.DeepCopy(), req.New.DeepCopy()

@@ -185,7 +185,7 @@ func (s *seen) add(one *policytest.Scenario) error {
 	}
 
 	for _, f := range d.Shadow {
-		s.used[policy.KindPolicy+"/"+f.Policy] = true
+		s.used[policy.KindPolicy+"/"+f.Finding.Policy] = true
 	}
 
 	if d.Object == nil {

@@ -119,7 +119,7 @@ func (c cast) enact(ctx context.Context, one *policytest.Scenario) (*unstructure
 	// 2. What is in force is, at the time of the scenario.
 	req, _ := one.Decision()
 	now := time.Now().UTC().Truncate(time.Minute)
-	then := req.Now.Truncate(time.Minute)
+	then := req.Basis.Now.Truncate(time.Minute)
 	recipe, err := c.recipe.Moved(then, now)
 	if err != nil {
 		return nil, err

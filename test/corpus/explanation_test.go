@@ -72,25 +72,25 @@ func explains(t *testing.T, x decision.Explanation, f decision.Finding) {
 	switch f.Rule {
 	case decision.RuleInitiate:
 		p := byName(x.Policies, f.Policy)
-		if p == nil || !p.Met || !p.Initiates || !slices.ContainsFunc(p.Subjects, func(s decision.ExplainedSubject) bool { return s.User && s.MayInitiate }) {
+		if p == nil || !p.Met || !p.Initiates || !slices.ContainsFunc(p.Subjects, func(s decision.ExplainedSubject) bool { return s.User && s.Subject.MayInitiate }) {
 			t.Errorf("%s is allowed by policy %q: %+v", f.Change.Field, f.Policy, p)
 		}
 	case decision.RuleAllowance:
 		if !slices.ContainsFunc(x.Allowances, func(a decision.ExplainedAllowance) bool {
-			return a.Policy == f.Policy && a.Missing == "" && slices.Contains(a.Covers, f.Change.Field)
+			return a.Allowance.Policy == f.Policy && a.Missing == "" && slices.Contains(a.Covers, f.Change.Field)
 		}) {
 			t.Errorf("%s is allowed by an allowance of policy %q: %+v", f.Change.Field, f.Policy, x.Allowances)
 		}
 	case decision.RuleUpgrade:
 		if !slices.ContainsFunc(x.Windows, func(w decision.ExplainedWindow) bool {
-			return w.GetName() == f.Policy && w.Missing == "" && slices.Contains(w.Covers, f.Change.Field)
+			return w.UpgradeAllowance.GetName() == f.Policy && w.Missing == "" && slices.Contains(w.Covers, f.Change.Field)
 		}) {
 			t.Errorf("%s is allowed by window %q: %+v", f.Change.Field, f.Policy, x.Windows)
 		}
 	case decision.RuleException:
 		if !slices.ContainsFunc(x.Enforcements, func(e decision.ExplainedEnforcement) bool {
 			return e.Governs && slices.ContainsFunc(e.Exceptions, func(x decision.ExplainedException) bool {
-				return e.Name()+"/"+x.Name == f.Policy && x.Missing == "" && slices.Contains(x.Covers, f.Change.Field)
+				return e.Enforcement.Name()+"/"+x.Exception.Name == f.Policy && x.Missing == "" && slices.Contains(x.Covers, f.Change.Field)
 			})
 		}) {
 			t.Errorf("%s is excepted by %q: %+v", f.Change.Field, f.Policy, x.Enforcements)
@@ -114,8 +114,8 @@ func explains(t *testing.T, x decision.Explanation, f decision.Finding) {
 				t.Errorf("%s lacks %q: initiates %t, missing %q", f.Change.Field, l.Text, p.Initiates, p.Missing)
 			}
 		case policy.LackApproval:
-			if !p.Initiates || p.RequiredApprovals() != l.Approvals || l.Approvals == 0 {
-				t.Errorf("%s lacks %q: initiates %t, approvals %d of %d", f.Change.Field, l.Text, p.Initiates, l.Approvals, p.RequiredApprovals())
+			if !p.Initiates || p.Policy.RequiredApprovals() != l.Approvals || l.Approvals == 0 {
+				t.Errorf("%s lacks %q: initiates %t, approvals %d of %d", f.Change.Field, l.Text, p.Initiates, l.Approvals, p.Policy.RequiredApprovals())
 			}
 		default:
 		}
@@ -123,7 +123,7 @@ func explains(t *testing.T, x decision.Explanation, f decision.Finding) {
 }
 
 func byName(list []decision.ExplainedPolicy, name string) *decision.ExplainedPolicy {
-	i := slices.IndexFunc(list, func(p decision.ExplainedPolicy) bool { return p.Name() == name && !p.Shadow })
+	i := slices.IndexFunc(list, func(p decision.ExplainedPolicy) bool { return p.Policy.Name() == name && !p.Shadow })
 	if i < 0 {
 		return nil
 	}

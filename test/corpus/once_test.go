@@ -16,12 +16,12 @@ func TestADecisionReadsEachParameterOnce(t *testing.T) {
 	read := false
 
 	for name, req := range requests(t) {
-		counts, params := map[string]int{}, req.Params
+		counts, params := map[string]int{}, req.Basis.Params
 		if params == nil {
 			continue
 		}
 
-		req.Params = func(q policy.ParamQuery) (policy.ParamList, error) {
+		req.Basis.Params = func(q policy.ParamQuery) (policy.ParamList, error) {
 			counts[q.String()]++
 
 			return params(q)
