@@ -18,8 +18,13 @@ import (
 const usualAllowances = `- kind: Instance
   mutation: spec.forProvider.engineVersion
   generation: 12
+  id: "12.0"
   initiator: hans@example.com
   policy: database-to-instance
+  source:
+    type: Policy
+    name: database-to-instance
+    field: spec.version
   trace:
   - kind: DatabaseClaim
     name: my-database
