@@ -4,6 +4,8 @@
 package decision
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -88,3 +90,30 @@ func (d *Decision) Allowed() bool {
 
 	return true
 }
+
+// answer is the decision, once all is stamped.
+func answer(in *inputs, j *judged, s *stamped) Decision {
+	out := Decision{
+		Findings: j.findings, Action: j.action, Object: s.object, Held: j.held, Refusal: s.refusal,
+		Withheld: j.next, Attestations: s.attestations, Kept: s.kept, Overruled: s.overruled,
+		Warnings: slices.Concat(in.proposal.warnings, warnings(in.o, in.earlier, j)),
+		Problems: in.problems.list, Costs: in.auth.ledger.costs,
+	}
+
+	for _, e := range in.enforced.governing {
+		out.Enforcements = append(out.Enforcements, e.Name())
+		out.governing = append(out.governing, sourceOfEnforcement(e))
+	}
+
+	slices.Sort(out.Enforcements)
+	slices.SortFunc(out.governing, compareSources)
+
+	if refuses(j) {
+		out.title = in.o.title() + ": "
+	}
+
+	return out
+}
+
+// refuses reports whether an unallowed change is to be refused.
+func refuses(j *judged) bool { return j.action == v1alpha1.ActionDeny && !j.allowed() }

@@ -3,12 +3,6 @@
 
 package decision
 
-import (
-	"slices"
-
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-)
-
 // Decide decides a request. The request and its objects are not modified.
 func Decide(req Request) Decision {
 	// 1. What is known of it, and what of it may be stored.
@@ -33,7 +27,7 @@ func Decide(req Request) Decision {
 	out.Shadow = shadowed
 
 	if in.o.Operation != OperationDelete {
-		out.overrule(left, found, stamped)
+		out.overrule(left.o, left.by, left.earlier, found, stamped)
 	}
 
 	return out
@@ -60,30 +54,3 @@ func Verify(req Request) Decision {
 
 	return out
 }
-
-// answer is the decision, once all is stamped.
-func answer(in *inputs, j *judged, s *stamped) Decision {
-	out := Decision{
-		Findings: j.findings, Action: j.action, Object: s.object, Held: j.held, Refusal: s.refusal,
-		Withheld: j.next, Attestations: s.attestations, Kept: s.kept, Overruled: s.overruled,
-		Warnings: slices.Concat(in.proposal.warnings, consequences(in.o, in.earlier, j)),
-		Problems: in.problems.list, Costs: in.auth.ledger.costs,
-	}
-
-	for _, e := range in.enforced.governing {
-		out.Enforcements = append(out.Enforcements, e.Name())
-		out.governing = append(out.governing, sourceOfEnforcement(e))
-	}
-
-	slices.Sort(out.Enforcements)
-	slices.SortFunc(out.governing, compareSources)
-
-	if refuses(j) {
-		out.title = in.o.title() + ": "
-	}
-
-	return out
-}
-
-// refuses reports whether an unallowed change is to be refused.
-func refuses(j *judged) bool { return j.action == v1alpha1.ActionDeny && !j.allowed() }

@@ -32,7 +32,7 @@ func grantDeletion(in *inputs, j *judged, s *stamped) *unstructured.Unstructured
 
 	switch {
 	case len(deletion.allowances) > 0 && !given(in.o, deletion.allowances):
-		writeAllowances(in, j, s, deletion.allowances, false)
+		writeAllowances(s, in.problems, deletion.allowances, stillCarried(in.o.Old, in.places, j, false))
 		writeTrace(in.problems, s.object, deletion.entries)
 	case (refuses(j) || !noteNamespace(in.o, in.by, in.problems, s.object)) && !changed:
 		return nil

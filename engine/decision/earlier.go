@@ -5,7 +5,6 @@ package decision
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,8 +13,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/message"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Whoever changed a root without being allowed to, and then adds what was missing,
@@ -184,21 +181,4 @@ func takesBack(o objects, places *places, earlier earlier, c change.Change) bool
 		return places.sameEdit(c, e) || unkeyed &&
 			places.sameEdit(list, e)
 	})
-}
-
-// editWarnings show what is taken back, and what still lacks something.
-func editWarnings(o objects, earlier earlier, j *judged) []string {
-	out := make([]string, 0, len(earlier.restored)+len(j.incomplete))
-	object := fmt.Sprintf("%s %q", o.groupKind().Kind, resource.Name(o.target()))
-
-	for _, e := range earlier.restored {
-		out = append(out, message.First(
-			fmt.Sprintf("%s: %s's edit of %s is reverted", object, allowance.Author(e), e.Field)))
-	}
-
-	for _, f := range j.incomplete {
-		out = append(out, warning(o, f, fmt.Sprintf("your edit of %s is still saved, and will not be applied", f.Change.Field)))
-	}
-
-	return out
 }

@@ -40,7 +40,7 @@ func stays(o objects, by writer, how manner, auth *authority, outside outside, n
 		!injects(o, auth, f, letsOut)
 }
 
-// building adds what may be done to the external object of a managed resource
+// withBuilding adds what may be done to the external object of a managed resource
 // that its parent builds up, by whatever rule that is.
 func withBuilding(o objects, by writer, how manner, now time.Time, f Finding) Finding {
 	if o.Operation != OperationDelete && resource.IsManaged(o.target()) && buildsUp(o, by, how, now) && !allow(f.cause.external, letsOut) {

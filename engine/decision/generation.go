@@ -27,7 +27,7 @@ func predictGeneration(o objects, changes, back []change.Change) int64 {
 	return max(generation, 1)
 }
 
-// request is which request within its generation a change of the object is: 0
+// requestNumber is which request within its generation a change of the object is: 0
 // where it makes the generation. A deletion needs no number, for there is one.
 func requestNumber(o objects, earlier earlier, generation int64) int64 {
 	if o.Operation != OperationUpdate {

@@ -69,7 +69,7 @@ func startGate(in *inputs, j *judged, s *stamped) {
 	}
 
 	if in.o.Root && slices.Contains(set, gate.ActionCreate) {
-		writeAllowances(in, j, s, buildingUp(in.by, s.object), false)
+		writeAllowances(s, in.problems, buildingUp(in.by, s.object), stillCarried(in.o.Old, in.places, j, false))
 	}
 }
 

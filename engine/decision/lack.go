@@ -298,7 +298,7 @@ func opensNoGate(outside outside, p *policy.Policy, c change.Change) string {
 	return ", but not External Update, which opens its gate"
 }
 
-// gives reports whether a policy gives an allowance for a change of the object;
+// givesAllowance reports whether a policy gives an allowance for a change of the object;
 // for nil, for any.
 func givesAllowance(o objects, p *policy.Policy, c *change.Change) bool {
 	for _, a := range permissionsOf(o, p) {
@@ -310,7 +310,7 @@ func givesAllowance(o objects, p *policy.Policy, c *change.Change) bool {
 	return false
 }
 
-// permissions are what a policy allows of the object's kind.
+// permissionsOf are what a policy allows of the object's kind.
 func permissionsOf(o objects, p *policy.Policy) []v1alpha1.Allowance {
 	var out []v1alpha1.Allowance
 

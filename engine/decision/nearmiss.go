@@ -98,7 +98,7 @@ func wrongGroup(o objects, spec *v1alpha1.AllowancePolicySpec, c change.Change) 
 // covers reports whether any of some paths, as text, covers a change.
 func covers(paths []string, c change.Change) bool { return slices.ContainsFunc(paths, c.CoveredBy) }
 
-// allows reports whether a policy allows a change of an object of the kind, or would
+// wouldAllow reports whether a policy allows a change of an object of the kind, or would
 // of one of another API group.
 func wouldAllow(o objects, spec *v1alpha1.AllowancePolicySpec, c change.Change, anyGroup bool) bool {
 	gk := o.groupKind()

@@ -36,7 +36,7 @@ var (
 	errTooMany      = fmt.Errorf("the policies about the object have more than %d Permissions", maxChecks-1)
 )
 
-// permitted reports whether the user may start a chain by a policy's Permission.
+// hasPermission reports whether the user may start a chain by a policy's Permission.
 func (auth *authority) hasPermission(p *policy.Policy) bool {
 	name := p.Permission()
 	if name == "" || auth.cannotAsk() != nil {

@@ -236,7 +236,7 @@ func EditedPath(object map[string]any, e v1alpha1.HeldChange) (change.Path, bool
 	return path, err == nil
 }
 
-// edits reports whether a change is of what an edit is of.
+// sameEdit reports whether a change is of what an edit is of.
 func (places *places) sameEdit(c change.Change, e v1alpha1.HeldChange) bool {
 	if e.Stored.Where == "" {
 		return e.Field == c.Field

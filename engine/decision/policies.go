@@ -11,7 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// policies is the change of the actions that a Composition asks for in the management policies of a managed resource: with more of
+// changeOfPolicies is the change of the actions that a Composition asks for in the management policies of a managed resource: with more of
 // them its provider would do more outside than anybody asked for, and with fewer leave more as it is, or behind. That has to be asked
 // for as a change of the field would be, which itself is the gate's. False where there is none.
 func changeOfPolicies(o objects) (change.Change, bool) {

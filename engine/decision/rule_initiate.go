@@ -82,7 +82,7 @@ func unnamed(o objects, by writer, auth *authority, enforced enforced, c change.
 	return hasInitiators(auth.Policies, o.groupKind())
 }
 
-// named reports whether a policy about the object's kind names a change.
+// isNamed reports whether a policy about the object's kind names a change.
 func isNamed(policies *policy.Set, kind schema.GroupKind, c change.Change) bool {
 	return slices.ContainsFunc(policies.For(kind), func(p *policy.Policy) bool { return p.Names(c) })
 }

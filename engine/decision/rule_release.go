@@ -46,7 +46,7 @@ func mayRelease(o objects, by writer) bool {
 	return o.Operation == OperationUpdate && !by.User.Machine() && by.User.Name != "" && left && resource.IsManaged(o.Old)
 }
 
-// leaves reports whether the object is being deleted, or is to be and it is allowed.
+// isLeaving reports whether the object is being deleted, or is to be and it is allowed.
 func (o objects) isLeaving() bool {
 	if o.Old == nil {
 		return false

@@ -212,7 +212,7 @@ func (d *Decision) cause(f Finding) Cause {
 	return out
 }
 
-// sourceOf is what allowed a change.
+// decidedBy is what allowed a change.
 func decidedBy(policies *policy.Set, enforced enforced, windows windows, f Finding) Source {
 	out := Source{Kind: f.kind(), Name: f.Policy}
 

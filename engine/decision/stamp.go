@@ -75,7 +75,7 @@ func stampNew(in *inputs, j *judged, s *stamped) {
 	deletion, announced := stampOfAnnounced(in)
 	all := changes.and(deletion)
 
-	writeAllowances(in, j, s, all.allowances, !announced)
+	writeAllowances(s, in.problems, all.allowances, stillCarried(in.o.Old, in.places, j, !announced && in.how.composing))
 	writeTrace(in.problems, s.object, all.entries)
 
 	// 2. What was used of what the parent allows, and what is held.
@@ -366,22 +366,16 @@ func creation(
 	return []v1alpha1.TraceEntry{entry}
 }
 
-// writeAllowances adds granted allowances to those the object carries, and
-// takes away those that have served, and those of a deletion that is withdrawn.
-func writeAllowances(in *inputs, j *judged, s *stamped, granted []v1alpha1.Allowance, withdraw bool) {
+// writeAllowances adds granted allowances to those the object carries, of which it keeps what is still carried.
+func writeAllowances(
+	s *stamped, problems *problems, granted []v1alpha1.Allowance, carried func([]v1alpha1.Allowance) []v1alpha1.Allowance,
+) {
 	have, err := allowance.Parse(s.object)
 	if err != nil {
-		in.problems.add(inObject(s.object, err))
+		problems.add(inObject(s.object, err))
 	}
 
-	pruned := have
-	if in.o.Old != nil && len(have) > 0 {
-		pruned = revoke(in.places, j, allowance.Unserved(in.o.Old, have))
-		if withdraw && in.how.composing {
-			pruned = slices.DeleteFunc(pruned, ofAnnounced)
-		}
-	}
-
+	pruned := carried(have)
 	if gate.Free(s.object) {
 		pruned, granted = gate.Unopened(pruned), gate.Unopened(granted)
 	}
@@ -396,6 +390,25 @@ func writeAllowances(in *inputs, j *judged, s *stamped, granted []v1alpha1.Allow
 	}
 
 	annotate(s.object, v1alpha1.AnnotationAllowances, value)
+}
+
+// stillCarried tells which allowances an object still carries: not those that have served, nor those of a deletion that is
+// withdrawn.
+func stillCarried(
+	old *unstructured.Unstructured, places *places, j *judged, withdraw bool,
+) func([]v1alpha1.Allowance) []v1alpha1.Allowance {
+	return func(have []v1alpha1.Allowance) []v1alpha1.Allowance {
+		if old == nil || len(have) == 0 {
+			return have
+		}
+
+		out := revoke(places, j, allowance.Unserved(old, have))
+		if withdraw {
+			out = slices.DeleteFunc(out, ofAnnounced)
+		}
+
+		return out
+	}
 }
 
 // revoke takes away allowances that an allowed change of a field gave, once an

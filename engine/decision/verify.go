@@ -24,8 +24,8 @@ import (
 // request before, is no forgery.
 
 // overrule notes the annotations of which the writer's value is not what is stored.
-func (d *Decision) overrule(in *inputs, j *judged, s *stamped) {
-	for key, v := range resource.Map(in.o.Asked.Object, "metadata", "annotations") {
+func (d *Decision) overrule(o objects, by writer, earlier earlier, j *judged, s *stamped) {
+	for key, v := range resource.Map(o.Asked.Object, "metadata", "annotations") {
 		value, _ := v.(string)
 		if !ours(key) || resource.Annotation(s.object, key) == value {
 			continue
@@ -34,7 +34,7 @@ func (d *Decision) overrule(in *inputs, j *judged, s *stamped) {
 		d.Overruled = append(d.Overruled, key)
 
 		switch {
-		case !isForged(in.o, in.by, in.earlier, j, s.object, key, value):
+		case !isForged(o, by, earlier, j, s.object, key, value):
 		case len(j.changes) > 0: // As a rollback copies what an older ReplicaSet has.
 			d.Warnings = append(d.Warnings, keptMessage(s.object, key))
 		default:
@@ -46,7 +46,7 @@ func (d *Decision) overrule(in *inputs, j *judged, s *stamped) {
 	slices.Sort(d.Forged)
 }
 
-// forged reports whether a new value of our annotation was made up by a person,
+// isForged reports whether a new value of our annotation was made up by a person,
 // and not carried along from the parent or from our earlier answer.
 func isForged(o objects, by writer, earlier earlier, j *judged, object *unstructured.Unstructured, key, value string) bool {
 	if o.Operation != OperationUpdate || by.User.Machine() || value == "" || value == resource.Annotation(o.Old, key) {
@@ -60,7 +60,7 @@ func isForged(o objects, by writer, earlier earlier, j *judged, object *unstruct
 	return !isCopied(object, key, value) && !answered(o, earlier, j, object, key, value)
 }
 
-// copied reports whether a value comes from another object, as a rollback copies
+// isCopied reports whether a value comes from another object, as a rollback copies
 // the annotations of an older ReplicaSet to its Deployment.
 func isCopied(object *unstructured.Unstructured, key, value string) bool {
 	switch key {

@@ -12,15 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// consequences warn the user of what will not follow from their change, or what of it
+// warnings warn the user of what will not follow from their change, or what of it
 // was held. A refusal says it by itself, and Audit reports it in the record alone.
-func consequences(o objects, earlier earlier, j *judged) []string {
+func warnings(o objects, earlier earlier, j *judged) []string {
 	if j.action == v1alpha1.ActionAudit || refuses(j) {
 		return nil
 	}
@@ -194,4 +195,21 @@ func forgedMessage(keys []string) string {
 // wrote another one beside other changes.
 func keptMessage(u *unstructured.Unstructured, key string) string {
 	return fmt.Sprintf("%s %q: annotation %s is unchanged: only Kausality writes it", u.GetKind(), resource.Name(u), key)
+}
+
+// editWarnings show what is taken back, and what still lacks something.
+func editWarnings(o objects, earlier earlier, j *judged) []string {
+	out := make([]string, 0, len(earlier.restored)+len(j.incomplete))
+	object := fmt.Sprintf("%s %q", o.groupKind().Kind, resource.Name(o.target()))
+
+	for _, e := range earlier.restored {
+		out = append(out, message.First(
+			fmt.Sprintf("%s: %s's edit of %s is reverted", object, allowance.Author(e), e.Field)))
+	}
+
+	for _, f := range j.incomplete {
+		out = append(out, warning(o, f, fmt.Sprintf("your edit of %s is still saved, and will not be applied", f.Change.Field)))
+	}
+
+	return out
 }

@@ -102,7 +102,7 @@ func storedIn(o objects, above *above, places *places, c change.Change) (v1alpha
 	return v1alpha1.HeldChange{}, false
 }
 
-// placeOf is where a change is. In a list whose elements have no keys that is the list.
+// heldPlace is where a change is. In a list whose elements have no keys that is the list.
 func (places *places) heldPlace(o objects, c change.Change) allowance.Place {
 	switch {
 	case c.Field == v1alpha1.MutationCreate:
