@@ -178,7 +178,6 @@ func takesBack(o objects, places *places, earlier earlier, c change.Change) bool
 	list, unkeyed := places.ofList(o, c)
 
 	return slices.ContainsFunc(earlier.restored, func(e v1alpha1.HeldChange) bool {
-		return places.sameEdit(c, e) || unkeyed &&
-			places.sameEdit(list, e)
+		return places.sameEdit(c, e) || unkeyed && places.sameEdit(list, e)
 	})
 }

@@ -105,8 +105,9 @@ func concerns(findings []Finding, p *policy.Policy) bool {
 }
 
 func explainPolicy(auth *authority, findings []Finding, p *policy.Policy, shadow bool) ExplainedPolicy {
-	out := ExplainedPolicy{Policy: p, Shadow: shadow, Fields: fieldsOf(p, findings), Results: agreed(p.Results(auth.input()),
-		auth.evaluate(p))}
+	out := ExplainedPolicy{
+		Policy: p, Shadow: shadow, Fields: fieldsOf(p, findings), Results: agreed(p.Results(auth.input()), auth.evaluate(p)),
+	}
 
 	for _, f := range findings {
 		for _, e := range p.Excluded(f.Change) {

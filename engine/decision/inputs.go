@@ -151,7 +151,7 @@ func (in *inputs) madeAgain() *inputs {
 	return &out
 }
 
-// asDeletion are the inputs of a request to delete the object instead. What is wrong with them is wrong with the request.
+// asDeletion are the inputs of a request to delete the object instead. What is wrong with that one is not told of this one.
 func (in *inputs) asDeletion() *inputs {
 	o, how, outside := in.o, in.how, in.outside
 	o.Operation, o.New, o.Asked = OperationDelete, nil, nil
@@ -161,6 +161,7 @@ func (in *inputs) asDeletion() *inputs {
 		o: o, by: in.by, how: how, outside: outside, above: in.above, places: newPlaces(o), auth: in.auth.of(o),
 		windows: in.windows.of(o, in.by, in.now), now: in.now, problems: &problems{},
 	}
+	out.auth.problems = out.problems
 	out.enforced = readEnforced(o, out.auth.rawInput(), in.enforced.all, in.auth.settings.Manager, out.problems)
 
 	return out

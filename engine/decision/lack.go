@@ -198,8 +198,8 @@ func giving(o objects, by writer, how manner, policies *policy.Set, above *above
 		}
 
 		out = append(out, Lack{
-			Policy: p.Name(), What: policy.LackCause, Text: fmt.Sprintf("policy %q allows it only %s", p.Name(),
-				trigger(p)) + opensNoGate(outside, p, c),
+			Policy: p.Name(), What: policy.LackCause,
+			Text:  fmt.Sprintf("policy %q allows it only %s", p.Name(), trigger(p)) + opensNoGate(outside, p, c),
 			Short: fmt.Sprintf("policy %q does not allow it now", p.Name()),
 		})
 	}

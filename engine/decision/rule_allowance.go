@@ -48,10 +48,17 @@ func byAllowanceThat(in *inputs, c change.Change, covers func(v1alpha1.Allowance
 	for i := range in.above.allowances {
 		a := &in.above.allowances[i]
 		if !covers(*a) || premature(in.o, *a) || consumed(in.o, in.how, in.above, in.now, *a, c) ||
-			!mayExercise(in.o, in.by, in.auth.Policies, *a, c) ||
-			held && !since.Serves(*a, stored) || !held &&
-			(perhapsEdited(in.o, in.how, in.auth.Policies, in.above, in.places, in.desired, *a, c) ||
-				perhapsRevised(in.o, in.how, in.places, in.desired, *a, c)) {
+			!mayExercise(in.o, in.by, in.auth.Policies, *a, c) {
+			continue
+		}
+
+		// What is held it serves if it came later; what is not it serves if it is sure that this comes from it.
+		if held && !since.Serves(*a, stored) {
+			continue
+		}
+
+		if !held && (perhapsEdited(in.o, in.how, in.auth.Policies, in.above, in.places, in.desired, *a, c) ||
+			perhapsRevised(in.o, in.how, in.places, in.desired, *a, c)) {
 			continue
 		}
 

@@ -33,8 +33,8 @@ func governed(o objects, by writer, auth *authority, enforced enforced, c change
 		return true
 	}
 
-	return auth.decidesWho(c) || unnamed(o, by, auth, enforced, c) || o.Operation == OperationDelete &&
-		hasInitiators(auth.Policies, o.groupKind())
+	return auth.decidesWho(c) || unnamed(o, by, auth, enforced, c) ||
+		o.Operation == OperationDelete && hasInitiators(auth.Policies, o.groupKind())
 }
 
 // decidesWho reports whether a policy says who may initiate a change, or that nobody

@@ -167,8 +167,9 @@ func withhold(in *inputs, j *judged) {
 
 	for _, f := range j.findings {
 		if f.Verdict == Unallowed {
-			holds = append(holds, allowance.Hold{Place: in.places.heldPlace(in.o, f.Change), Repair: storedByHand(in.o, in.places, in.desired,
-				f.Change)})
+			holds = append(holds, allowance.Hold{
+				Place: in.places.heldPlace(in.o, f.Change), Repair: storedByHand(in.o, in.places, in.desired, f.Change),
+			})
 		}
 	}
 
