@@ -23,6 +23,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -293,7 +295,7 @@ func items[T any](t *testing.T, list []T) *fnv1.Resources {
 }
 
 // checkDesired checks that a resource is desired as it was decided.
-func checkDesired(t *testing.T, req decision.Request, want decision.Decision, got *fnv1.Resource) {
+func checkDesired(t *testing.T, req request.Request, want decision.Decision, got *fnv1.Resource) {
 	t.Helper()
 
 	switch {
@@ -345,7 +347,7 @@ func withoutPolicies(u *unstructured.Unstructured) map[string]any {
 func checkHeld(t *testing.T, want decision.Decision, rsp *fnv1.RunFunctionResponse) {
 	t.Helper()
 
-	unallowed := slices.DeleteFunc(slices.Clone(want.Findings), func(f decision.Finding) bool { return f.Verdict != decision.Unallowed })
+	unallowed := slices.DeleteFunc(slices.Clone(want.Findings), func(f finding.Finding) bool { return f.Verdict != finding.Unallowed })
 	text, state := rsp.GetConditions()[0].GetMessage(), v1alpha1.State{}
 
 	if err := json.Unmarshal([]byte(rsp.GetConditions()[1].GetMessage()), &state); err != nil {

@@ -6,13 +6,14 @@ package fn
 import (
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 )
 
 // DecisionLog logs decisions. It does not wait, and keeps nothing of what it is given.
 type DecisionLog interface {
-	Record(asked decisionlog.Asked, req *decision.Request, d *decision.Decision)
+	Record(asked decisionlog.Asked, req *request.Request, d *decision.Decision)
 }
 
 // LogDecisions has decisions logged from here on: it is called before the function is.
@@ -24,7 +25,7 @@ func (f *Function) LogCounters() logfile.Counters { return f.metrics.log }
 // loggedDecision is a decision that is to be logged.
 type loggedDecision struct {
 	asked decisionlog.Asked
-	req   decision.Request
+	req   request.Request
 	made  decision.Decision
 }
 
@@ -49,7 +50,7 @@ func (s *state) watch(req *composition.Request) {
 		Resource: req.Name, PolicySelector: s.input.PolicySelector,
 	}}
 
-	req.Asked = func(ask *decision.Request, d *decision.Decision) {
+	req.Asked = func(ask *request.Request, d *decision.Decision) {
 		s.logging = append(s.logging, loggedDecision{decisionlog.Asked{By: by, Answers: answers}, *ask, *d})
 	}
 }

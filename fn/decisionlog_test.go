@@ -13,6 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/fn"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -26,7 +27,7 @@ type logged struct {
 	errs    []error
 }
 
-func (l *logged) Record(asked decisionlog.Asked, req *decision.Request, d *decision.Decision) {
+func (l *logged) Record(asked decisionlog.Asked, req *request.Request, d *decision.Decision) {
 	entry, err := l.encoder.Encode(asked, req, d)
 	l.entries, l.errs = append(l.entries, entry), append(l.errs, err)
 }

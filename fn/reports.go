@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -50,7 +51,7 @@ type heldLine struct {
 	change v1alpha1.HeldChange
 	passed bool
 	// policies and outcome say more, but are no news.
-	policies []decision.Source
+	policies []finding.Source
 	outcome  composition.Result
 }
 
@@ -237,7 +238,7 @@ func keyOf(xr *unstructured.Unstructured) string {
 }
 
 // texts are policies and the like as NAME@GENERATION.
-func texts(list []decision.Source) []string {
+func texts(list []finding.Source) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
 		out[i] = s.String()

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
-	"github.com/crossplane/function-sdk-go/request"
+	sdk "github.com/crossplane/function-sdk-go/request"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
@@ -79,7 +79,7 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 		limit:      f.limit,
 		decisions:  f.decisions,
 		answered:   answered(req),
-		conditions: request.HasCapability(req, fnv1.Capability_CAPABILITY_CONDITIONS),
+		conditions: sdk.HasCapability(req, fnv1.Capability_CAPABILITY_CONDITIONS),
 	}
 
 	var err error
@@ -143,7 +143,7 @@ func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 		was = &v1alpha1.State{}
 	}
 
-	settings := decision.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes, Identity: s.identity}
+	settings := request.Settings{Crossplane: s.input.ServiceAccount, WithoutLateInitialize: s.oldRuntimes, Identity: s.identity}
 
 	s.base = composition.Request{
 		Basis: set.Basis(settings, f.now()), Resources: enforcement.ResourcesOf(enforcing), Mode: s.input.Mode,

@@ -18,7 +18,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -53,7 +53,7 @@ type Options struct {
 	// Namespace we run in.
 	Namespace string
 	// Settings name who is who.
-	Settings decision.Settings
+	Settings request.Settings
 	// Gates switches the gates and their guards on.
 	Gates bool
 	// Gate holds what gates are moved by.

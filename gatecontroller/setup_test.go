@@ -26,7 +26,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -63,7 +63,7 @@ func newManager(t *testing.T) ctrl.Manager {
 
 func TestTheControllersStartAndEndWithTheManager(t *testing.T) {
 	opts := Options{
-		Namespace: "kausality-system", Settings: decision.Settings{Crossplane: "crossplane", Manager: "manager"}, Gates: true,
+		Namespace: "kausality-system", Settings: request.Settings{Crossplane: "crossplane", Manager: "manager"}, Gates: true,
 		Gate: gate.Options{}, Functions: []string{"function-kausality"}, Now: time.Now, Reports: time.Minute,
 	}
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -107,7 +109,7 @@ func path(trace []v1alpha1.Hop) string {
 }
 
 // texts are policies and the like as NAME@GENERATION.
-func texts(list []decision.Source) []string {
+func texts(list []finding.Source) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
 		out[i] = s.String()
@@ -153,7 +155,7 @@ func attested(values map[string]string) string {
 
 // details are what clients can read of a refusal: the object, and why each field
 // of it is refused.
-func details(ask *decision.Request, d *decision.Decision) *metav1.StatusDetails {
+func details(ask *request.Request, d *decision.Decision) *metav1.StatusDetails {
 	u := objectOf(ask)
 	out := &metav1.StatusDetails{
 		Name: resource.Name(u), Group: ask.Resource.Group, Kind: ask.Resource.Resource, UID: u.GetUID(),

@@ -27,7 +27,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/webhook"
@@ -108,9 +108,9 @@ func benchmarkPolicies() []v1alpha1.AllowancePolicy {
 
 // benchmarkRequest is a change of a widget: of a child by who may carry on a change, or of a root by who
 // may start one.
-func benchmarkRequest(child bool) decision.Request {
-	req := decision.Request{
-		Operation: decision.OperationUpdate, Old: widget("widget", 12), New: widget("widget", 13),
+func benchmarkRequest(child bool) request.Request {
+	req := request.Request{
+		Operation: request.OperationUpdate, Old: widget("widget", 12), New: widget("widget", 13),
 		User: policy.User{Name: "hans@example.com"}, Resource: schema.GroupResource{Group: "example.org", Resource: "widgets"},
 	}
 

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 	"github.com/kausality-io/kausality-crossplane/webhook"
 )
@@ -78,7 +79,7 @@ func ask(t *testing.T, s corpus.Scenario) {
 		}
 	}
 
-	if req.Operation == decision.OperationDelete {
+	if req.Operation == request.OperationDelete {
 		c.live = append(c.live, req.Old)
 	}
 
@@ -95,7 +96,7 @@ func ask(t *testing.T, s corpus.Scenario) {
 	got := post(t, serve(t, &webhook.Mutator{Judge: judge}), review)
 
 	answer := want.Answer()
-	refused := answer.Final || req.Operation == decision.OperationDelete && answer.Refuses()
+	refused := answer.Final || req.Operation == request.OperationDelete && answer.Refuses()
 
 	checkAnswer(t, "mutate", got, answer.Reason, refused)
 
@@ -109,7 +110,7 @@ func ask(t *testing.T, s corpus.Scenario) {
 		}
 	}
 
-	if req.Operation == decision.OperationDelete {
+	if req.Operation == request.OperationDelete {
 		checkRecord(t, c, want)
 
 		return
@@ -130,7 +131,7 @@ func ask(t *testing.T, s corpus.Scenario) {
 }
 
 // reviewOf is what the API server asks.
-func reviewOf(tb testing.TB, req decision.Request) *admissionv1.AdmissionRequest {
+func reviewOf(tb testing.TB, req request.Request) *admissionv1.AdmissionRequest {
 	tb.Helper()
 
 	u := req.New

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
@@ -27,7 +28,7 @@ type logged struct {
 	errs    []error
 }
 
-func (l *logged) Record(asked decisionlog.Asked, req *decision.Request, d *decision.Decision) {
+func (l *logged) Record(asked decisionlog.Asked, req *request.Request, d *decision.Decision) {
 	entry, err := l.encoder.Encode(asked, req, d)
 
 	l.mu.Lock()

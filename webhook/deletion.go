@@ -20,6 +20,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
@@ -33,7 +35,7 @@ const recordTries = 5
 
 // delete answers a deletion. What it gives is written into the object before it
 // goes: admission cannot change what it deletes.
-func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision.Request, d decision.Decision) admission.Response {
+func (j *Judge) delete(ctx context.Context, req admission.Request, ask *request.Request, d decision.Decision) admission.Response {
 	if answer := d.Answer(); answer.Refuses() {
 		j.recordRefusal(req, ask, &d)
 
@@ -45,7 +47,7 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 		case err == nil:
 		case errors.Is(err, errOutdated):
 			return outdated(ask, err)
-		case decision.PassesUnrecorded(ask):
+		case request.PassesUnrecorded(ask):
 			return j.unrecorded(req, ask, &d, err)
 		default:
 			return j.failed(ctx, req, ask, fmt.Errorf("cannot record who asked to delete %s %q: %w",
@@ -64,7 +66,7 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *decision
 var errOutdated = errors.New("it is not the object that is there now: try again")
 
 // outdated has a deletion asked for once more, by what is there.
-func outdated(ask *decision.Request, err error) admission.Response {
+func outdated(ask *request.Request, err error) admission.Response {
 	rsp := admission.Denied(fmt.Sprintf("cannot delete %s %q: %v", ask.Old.GetKind(), ask.Old.GetName(), err))
 	rsp.Result.Code, rsp.Result.Reason = http.StatusConflict, metav1.StatusReasonConflict
 
@@ -75,7 +77,7 @@ func outdated(ask *decision.Request, err error) admission.Response {
 // at what it deletes, and then there is nothing left to write. What is written
 // follows from the object that is there, and from nothing that the review says
 // of it: who reaches our port may send one of their own making.
-func (j *Judge) recordDeletion(ctx context.Context, ask *decision.Request, d decision.Decision) error {
+func (j *Judge) recordDeletion(ctx context.Context, ask *request.Request, d decision.Decision) error {
 	if d.Object == nil || len(stamps(ask.Old, d.Object)) == 0 {
 		return nil
 	}
@@ -106,7 +108,7 @@ func (j *Judge) recordDeletion(ctx context.Context, ask *decision.Request, d dec
 }
 
 // given are the annotations that the deletion of a live object gives it.
-func (j *Judge) given(ctx context.Context, ask *decision.Request, live *unstructured.Unstructured) (map[string]any, error) {
+func (j *Judge) given(ctx context.Context, ask *request.Request, live *unstructured.Unstructured) (map[string]any, error) {
 	now := *ask
 	now.Old, now.Parent, now.Namespace = live, nil, nil // Those of what is there are read.
 
@@ -143,7 +145,7 @@ func (j *Judge) annotate(ctx context.Context, u *unstructured.Unstructured, anno
 
 	patch := client.RawPatch(types.MergePatchType, raw)
 
-	if decision.AnnotatedByStatus(u) {
+	if stamp.AnnotatedByStatus(u) {
 		return j.Writer.Status().Patch(ctx, target, patch, client.FieldOwner(FieldManager))
 	}
 

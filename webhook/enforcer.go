@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
@@ -29,7 +30,7 @@ type Enforcer struct {
 func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admission.Response) {
 	defer e.Judge.Metrics.took("enforce", time.Now())
 
-	var ask *decision.Request
+	var ask *request.Request
 
 	defer func() {
 		if r := recover(); r != nil {
@@ -77,7 +78,7 @@ func (e *Enforcer) Handle(ctx context.Context, req admission.Request) (rsp admis
 }
 
 // refused answers that a request is not let through, and why of each field.
-func refused(why string, ask *decision.Request, d *decision.Decision) admission.Response {
+func refused(why string, ask *request.Request, d *decision.Decision) admission.Response {
 	rsp := admission.Denied(why)
 	rsp.Result.Details = details(ask, d)
 	rsp.AuditAnnotations = audit(d)

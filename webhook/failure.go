@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
@@ -32,7 +33,7 @@ var errInternal = errors.New("internal error")
 
 // failed answers a request that cannot be decided: it is refused where an
 // Enforcement wants that, and else goes on as it is.
-func (j *Judge) failed(ctx context.Context, req admission.Request, ask *decision.Request, err error) admission.Response {
+func (j *Judge) failed(ctx context.Context, req admission.Request, ask *request.Request, err error) admission.Response {
 	if ask.Namespace == nil { // The cache may know it all the same.
 		name := types.NamespacedName{Name: resource.String(objectOf(ask).Object, "metadata", "namespace")}
 		ask.Namespace, _ = j.Objects.cached(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, name)
@@ -73,7 +74,7 @@ func unchecked(err error) string {
 
 // unread answers a request of which what there is to decide it by was not read,
 // or the request itself.
-func (j *Judge) unread(ctx context.Context, req admission.Request, ask *decision.Request, err error) admission.Response {
+func (j *Judge) unread(ctx context.Context, req admission.Request, ask *request.Request, err error) admission.Response {
 	if ask == nil || ask.Old == nil && ask.New == nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
@@ -82,7 +83,7 @@ func (j *Judge) unread(ctx context.Context, req admission.Request, ask *decision
 }
 
 // recovered answers a request over which we panicked.
-func (j *Judge) recovered(ctx context.Context, req admission.Request, ask *decision.Request, panicked any) admission.Response {
+func (j *Judge) recovered(ctx context.Context, req admission.Request, ask *request.Request, panicked any) admission.Response {
 	err := fmt.Errorf("%w: %v", errInternal, panicked)
 	j.Log.Error(err, "Recovered from a panic", "uid", req.UID, "stack", string(debug.Stack()))
 

@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 	"github.com/kausality-io/kausality-crossplane/webhook"
@@ -247,7 +247,7 @@ func (c *cluster) judge(tb testing.TB, now time.Time) *webhook.Judge {
 	return &webhook.Judge{
 		Inputs: webhook.InputsOf(c), Objects: webhook.NewObjects(c, c, c.mapper(), nil), Live: c, Writer: c,
 		Events: events.NewFakeRecorder(100), Metrics: counts, Log: logr.Discard(),
-		Settings: decision.Settings{Crossplane: corpus.Crossplane, Manager: corpus.Manager},
+		Settings: request.Settings{Crossplane: corpus.Crossplane, Manager: corpus.Manager},
 		Now:      func() time.Time { return now },
 
 		Parameters: parameter.NewReader(c, c.mapper(), nil, time.Now),

@@ -24,6 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -54,7 +56,7 @@ type Judge struct {
 	// nil where it may patch all.
 	Patches func(context.Context, schema.GroupResource) bool
 	// Settings of the installation.
-	Settings decision.Settings
+	Settings request.Settings
 	// Decisions logs each with all that it was made by; nil to have that not logged.
 	Decisions DecisionLog
 	// Refusals hears of requests that are refused; nil for nobody.
@@ -67,12 +69,12 @@ type Judge struct {
 
 // DecisionLog logs decisions. It does not wait, and keeps nothing of what it is given.
 type DecisionLog interface {
-	Record(asked decisionlog.Asked, req *decision.Request, d *decision.Decision)
+	Record(asked decisionlog.Asked, req *request.Request, d *decision.Decision)
 }
 
 // Refusals hears of requests that are refused. It does not wait, and keeps nothing of what it is given.
 type Refusals interface {
-	Refused(req *decision.Request, d *decision.Decision)
+	Refused(req *request.Request, d *decision.Decision)
 }
 
 // Writer writes objects and their status.
@@ -87,7 +89,7 @@ var errNotObject = errors.New("it is not a JSON object")
 // request gathers what the engine needs of an admission request, but for the
 // parent. Where what is in force cannot be read, it is what was in force last,
 // beside the error; where nothing was, or the request makes no sense, it is nil.
-func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.Request, error) {
+func (j *Judge) request(ctx context.Context, req admission.Request) (*request.Request, error) {
 	out, err := j.read(req)
 	if err != nil {
 		return nil, err
@@ -104,7 +106,7 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 
 	out.Basis = in.Snapshot.Basis(j.Settings, j.Now())
 
-	if decision.MovesGate(out) && j.Patches != nil {
+	if input.MovesGate(out) && j.Patches != nil {
 		out.Basis.Settings.Gates = j.Patches(ctx, out.Resource)
 	}
 
@@ -116,7 +118,7 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*decision.R
 
 // versions are those in which what a request is about is served, where an Enforcement
 // asks for that; nil where it is not known. That which the request is made in is one of them.
-func (j *Judge) versions(ctx context.Context, req admission.Request, ask *decision.Request) []string {
+func (j *Judge) versions(ctx context.Context, req admission.Request, ask *request.Request) []string {
 	if !ask.AsksVersions() || j.Versions == nil {
 		return nil
 	}
@@ -132,9 +134,9 @@ func (j *Judge) versions(ctx context.Context, req admission.Request, ask *decisi
 }
 
 // read reads what an admission request says.
-func (j *Judge) read(req admission.Request) (*decision.Request, error) {
-	out := &decision.Request{
-		Operation: decision.Operation(req.Operation),
+func (j *Judge) read(req admission.Request) (*request.Request, error) {
+	out := &request.Request{
+		Operation: request.Operation(req.Operation),
 		User:      policy.User{Name: req.UserInfo.Username, Groups: req.UserInfo.Groups, UID: req.UserInfo.UID},
 		Resource:  schema.GroupResource{Group: req.Resource.Group, Resource: req.Resource.Resource},
 
@@ -208,7 +210,7 @@ type entryPoint struct {
 }
 
 // decide decides a request by the facts there are of it.
-func (e entryPoint) decide(ask *decision.Request) decision.Decision {
+func (e entryPoint) decide(ask *request.Request) decision.Decision {
 	if e.stored {
 		return decision.Verify(*ask)
 	}
@@ -217,7 +219,7 @@ func (e entryPoint) decide(ask *decision.Request) decision.Decision {
 }
 
 // by decides a request at an entry point, and logs what is decided.
-func (j *Judge) by(ctx context.Context, at entryPoint, req admission.Request, ask *decision.Request) (decision.Decision, error) {
+func (j *Judge) by(ctx context.Context, at entryPoint, req admission.Request, ask *request.Request) (decision.Decision, error) {
 	if j.Decisions == nil {
 		return j.look(ctx, at, ask)
 	}
@@ -243,7 +245,7 @@ func (j *Judge) by(ctx context.Context, at entryPoint, req admission.Request, as
 // may be behind: nothing is refused on stale data, and no child's change is put down to
 // the controller that makes it while somebody asked for it above. For what is in Shadow mode
 // alone nothing is read: it would not forbid what the parent allows.
-func (j *Judge) look(ctx context.Context, at entryPoint, ask *decision.Request) (decision.Decision, error) {
+func (j *Judge) look(ctx context.Context, at entryPoint, ask *request.Request) (decision.Decision, error) {
 	namespace := resource.String(objectOf(ask).Object, "metadata", "namespace")
 
 	var err error
@@ -266,7 +268,7 @@ func (j *Judge) look(ctx context.Context, at entryPoint, ask *decision.Request) 
 	gvk, key := keyOf(ref)
 
 	if ask.Parent, ok = j.Objects.parent(ctx, in.kinds, gvk, key); ok && ref.Is(ask.Parent) && !ask.ReadsParent() {
-		if d := at.decide(ask); d.Allowed() && d.Conflict == "" && !decision.Behind(ask) && !d.Initiated() {
+		if d := at.decide(ask); d.Allowed() && d.Conflict == "" && !request.Behind(ask) && !d.Initiated() {
 			return d, nil
 		}
 	}
@@ -284,7 +286,7 @@ func (j *Judge) look(ctx context.Context, at entryPoint, ask *decision.Request) 
 
 // objectOf is what the request is about: the new object, or the old one on
 // delete.
-func objectOf(ask *decision.Request) *unstructured.Unstructured {
+func objectOf(ask *request.Request) *unstructured.Unstructured {
 	if ask.New != nil {
 		return ask.New
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
@@ -160,7 +161,7 @@ func byPolicy() (enforced *prometheus.CounterVec, costs *prometheus.HistogramVec
 	return enforced, costs
 }
 
-func (m *Metrics) decided(gvk schema.GroupVersionKind, operation decision.Operation, d *decision.Decision) {
+func (m *Metrics) decided(gvk schema.GroupVersionKind, operation request.Operation, d *decision.Decision) {
 	f, _ := d.Lead()
 
 	m.decisions.WithLabelValues(gvk.Group, gvk.Kind, string(operation), string(d.Outcome()), string(f.Rule), f.Policy).Inc()
@@ -192,7 +193,7 @@ func (m *Metrics) readAgain(gvk schema.GroupVersionKind) {
 }
 
 // windows counts the windows that allow a request.
-func (m *Metrics) windows(req admission.Request, ask *decision.Request, d *decision.Decision) {
+func (m *Metrics) windows(req admission.Request, ask *request.Request, d *decision.Decision) {
 	if m == nil || req.DryRun != nil && *req.DryRun {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
@@ -30,7 +31,7 @@ type Mutator struct {
 func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admission.Response) {
 	defer m.Judge.Metrics.took("mutate", time.Now())
 
-	var ask *decision.Request
+	var ask *request.Request
 
 	defer func() {
 		if r := recover(); r != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -60,7 +60,7 @@ type governed struct {
 // names no group in particular may be of any kind, and is not noted; nor is a
 // kind of Kubernetes' own that no Enforcement names, for that is not composed of
 // anything that has a gate.
-func (g *governed) learn(ask *decision.Request) {
+func (g *governed) learn(ask *request.Request) {
 	covered := slices.DeleteFunc(slices.Clone(ask.Basis.Enforcements),
 		func(e *enforcement.Enforcement) bool { return !e.Covers(ask.Resource) })
 	named := slices.ContainsFunc(covered, func(e *enforcement.Enforcement) bool { return e.Names(ask.Resource) })

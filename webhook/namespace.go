@@ -13,14 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // namespace returns the namespace of what a request is about; nil for none. Where
 // that goes because its namespace does, it is as the API server has it: who
 // deleted it wrote down just before what that gives.
-func (j *Judge) namespace(ctx context.Context, ask *decision.Request, name string) (*unstructured.Unstructured, error) {
-	if name == "" || !decision.WithNamespace(ask) {
+func (j *Judge) namespace(ctx context.Context, ask *request.Request, name string) (*unstructured.Unstructured, error) {
+	if name == "" || !request.WithNamespace(ask) {
 		return j.Objects.namespace(ctx, name)
 	}
 
@@ -29,7 +30,7 @@ func (j *Judge) namespace(ctx context.Context, ask *decision.Request, name strin
 
 // unrecorded lets a deletion pass of which nothing could be written down, and
 // tells who asks what that means.
-func (j *Judge) unrecorded(req admission.Request, ask *decision.Request, d *decision.Decision, err error) admission.Response {
+func (j *Judge) unrecorded(req admission.Request, ask *request.Request, d *decision.Decision, err error) admission.Response {
 	j.log(req, ask).Error(err, "Cannot record who deletes a namespace")
 
 	object := fmt.Sprintf("%s %q", ask.Old.GetKind(), resource.Name(ask.Old))

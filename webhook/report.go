@@ -15,6 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -23,7 +24,7 @@ import (
 const actionDecide = "Decide"
 
 // report counts and logs a decision, and reports what is held.
-func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision.Decision) {
+func (j *Judge) report(req admission.Request, ask *request.Request, d *decision.Decision) {
 	outcome := d.Outcome()
 	f, _ := d.Lead()
 
@@ -60,28 +61,28 @@ func (j *Judge) report(req admission.Request, ask *decision.Request, d *decision
 }
 
 // log says what a line is about.
-func (j *Judge) log(req admission.Request, ask *decision.Request) logr.Logger {
+func (j *Judge) log(req admission.Request, ask *request.Request) logr.Logger {
 	return j.Log.WithValues("group", req.Kind.Group, "kind", objectOf(ask).GetKind(), "namespace", req.Namespace,
 		"name", resource.Name(objectOf(ask)), "operation", req.Operation, "subResource", req.SubResource,
 		"user", req.UserInfo.Username, "dryRun", req.DryRun != nil && *req.DryRun, "uid", req.UID)
 }
 
 // newlyHeld reports whether what is held is not what was held before.
-func newlyHeld(ask *decision.Request, d *decision.Decision) bool {
+func newlyHeld(ask *request.Request, d *decision.Decision) bool {
 	return ask.Old == nil || d.Object == nil ||
 		resource.Annotation(ask.Old, v1alpha1.AnnotationHeld) != resource.Annotation(d.Object, v1alpha1.AnnotationHeld)
 }
 
 // held reports the changes that are held, all at once: of several events about an
 // object of which only the text differs the API server gets the first.
-func (j *Judge) held(req admission.Request, ask *decision.Request, d *decision.Decision) {
+func (j *Judge) held(req admission.Request, ask *request.Request, d *decision.Decision) {
 	if list := d.HeldNow(); len(list) > 0 {
 		j.event(req, ask, string(v1alpha1.EventReasonHeld), list[0].Field, d.DescribeHeld)
 	}
 }
 
 // recordRefusal records an event of a request that is refused.
-func (j *Judge) recordRefusal(req admission.Request, ask *decision.Request, d *decision.Decision) {
+func (j *Judge) recordRefusal(req admission.Request, ask *request.Request, d *decision.Decision) {
 	if j.Refusals != nil {
 		j.Refusals.Refused(ask, d)
 	}
@@ -100,7 +101,7 @@ func (j *Judge) recordRefusal(req admission.Request, ask *decision.Request, d *d
 }
 
 // conflict counts and logs that a request must be made again.
-func (j *Judge) conflict(req admission.Request, ask *decision.Request, d *decision.Decision) {
+func (j *Judge) conflict(req admission.Request, ask *request.Request, d *decision.Decision) {
 	j.Metrics.conflicted(objectOf(ask).GroupVersionKind())
 	j.log(req, ask).Info("Asked to try again", "why", d.Conflict)
 }
@@ -108,7 +109,7 @@ func (j *Judge) conflict(req admission.Request, ask *decision.Request, d *decisi
 // event records an event on the object held up, and on its parent, where people
 // look. What it is about has the first field that is concerned: recorders take
 // events that differ in their text alone for the same.
-func (j *Judge) event(req admission.Request, ask *decision.Request, reason, field string, within func(room int) string) {
+func (j *Judge) event(req admission.Request, ask *request.Request, reason, field string, within func(room int) string) {
 	if req.DryRun != nil && *req.DryRun {
 		return
 	}

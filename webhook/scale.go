@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
@@ -52,7 +52,7 @@ func (*Scaler) NeedLeaderElection() bool { return false }
 
 // scaling is a request to scale, as a change of the object itself.
 type scaling struct {
-	Request decision.Request
+	Request request.Request
 
 	// path of the replicas in the object.
 	path []string
@@ -63,7 +63,7 @@ type scaling struct {
 }
 
 // scale answers a request to scale.
-func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *decision.Request) admission.Response {
+func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *request.Request) admission.Response {
 	s, rsp := m.Judge.scaling(ctx, m.Scaler.mapper, req, ask)
 	if s == nil {
 		return rsp
@@ -97,7 +97,7 @@ func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *decisio
 }
 
 // scale answers a request to scale, of what an Enforcement governs.
-func (e *Enforcer) scale(ctx context.Context, req admission.Request, ask *decision.Request) admission.Response {
+func (e *Enforcer) scale(ctx context.Context, req admission.Request, ask *request.Request) admission.Response {
 	s, rsp := e.Judge.scaling(ctx, e.Scaler.mapper, req, ask)
 	if s == nil {
 		return rsp
@@ -121,7 +121,7 @@ func (e *Enforcer) scale(ctx context.Context, req admission.Request, ask *decisi
 // scaling makes of a request to scale the change of the object that it is; nil
 // where the response says it all.
 func (j *Judge) scaling(
-	ctx context.Context, mapper meta.RESTMapper, req admission.Request, ask *decision.Request,
+	ctx context.Context, mapper meta.RESTMapper, req admission.Request, ask *request.Request,
 ) (*scaling, admission.Response) {
 	gvr := schema.GroupVersionResource{Group: req.Resource.Group, Version: req.Resource.Version, Resource: req.Resource.Resource}
 
@@ -154,7 +154,7 @@ func (j *Judge) scaling(
 	s := &scaling{Request: *ask, path: path}
 	s.from, _ = resource.Value(live.Object, path...)
 	s.to = resource.Int(ask.New.Object, "spec", "replicas") // A Scale leaves out a zero.
-	s.Request.Operation, s.Request.Old, s.Request.New = decision.OperationUpdate, live, live.DeepCopy()
+	s.Request.Operation, s.Request.Old, s.Request.New = request.OperationUpdate, live, live.DeepCopy()
 
 	if err := unstructured.SetNestedField(s.Request.New.Object, s.to, path...); err != nil {
 		return nil, j.failed(ctx, req, ask, fmt.Errorf("cannot scale %s %q: %w", gvk.Kind, req.Name, err))

@@ -36,7 +36,7 @@ import (
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
@@ -287,8 +287,8 @@ func trim(more identity.Fields) toolscache.TransformFunc {
 	}
 }
 
-func (c *cli) settings() decision.Settings {
-	return decision.Settings{
+func (c *cli) settings() request.Settings {
+	return request.Settings{
 		Crossplane: c.CrossplaneServiceAccount, Manager: c.managerUser(), Gates: c.EnableGates, WithoutLateInitialize: c.withoutLate(),
 		Identity: c.identity(),
 	}

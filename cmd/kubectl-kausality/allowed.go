@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/explain"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/internal/doctor"
 )
@@ -104,8 +105,8 @@ func ask(ctx context.Context, from actionReader, out io.Writer, args []string, a
 
 	set, unread := policiesOf(ctx, from)
 
-	answer, err := decision.DecideAction(decision.ActionRequest{
-		Object: u, Action: action, Basis: set.Basis(decision.Settings{}, time.Now()),
+	answer, err := explain.DecideAction(explain.ActionRequest{
+		Object: u, Action: action, Basis: set.Basis(request.Settings{}, time.Now()),
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", object(u), err)

@@ -19,6 +19,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/explain"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 // errNothingAsked is the cause where can is asked about no change.
@@ -192,7 +195,7 @@ func (d verdictDocument) refs() []objectRef { return []objectRef{d.Object} }
 
 // verdictOf decides a request. Of fields that it does not change it is found out what would
 // be decided of some change.
-func verdictOf(req decision.Request, fields []string) (verdictDocument, error) {
+func verdictOf(req request.Request, fields []string) (verdictDocument, error) {
 	x, err := explained(req, fields)
 	if err != nil {
 		return verdictDocument{}, err
@@ -211,7 +214,7 @@ func verdictOf(req decision.Request, fields []string) (verdictDocument, error) {
 
 	for _, f := range x.Changes {
 		doc.Changes = append(doc.Changes, entryOf(f))
-		doc.Allowed = doc.Allowed && f.Verdict != decision.Unallowed
+		doc.Allowed = doc.Allowed && f.Verdict != finding.Unallowed
 	}
 
 	for _, p := range x.Problems {
@@ -227,16 +230,16 @@ func verdictOf(req decision.Request, fields []string) (verdictDocument, error) {
 }
 
 // explained explains a request; with fields, what would be decided of a change of each.
-func explained(req decision.Request, fields []string) (decision.Explanation, error) {
-	in := decision.Inquiry{Request: req}
+func explained(req request.Request, fields []string) (explain.Explanation, error) {
+	in := explain.Inquiry{Request: req}
 
 	if len(fields) == 0 {
-		return decision.Explain(in)
+		return explain.Explain(in)
 	}
 
-	base, err := decision.Explain(in)
+	base, err := explain.Explain(in)
 	if err != nil {
-		return decision.Explanation{}, err
+		return explain.Explanation{}, err
 	}
 
 	for _, f := range base.Changes {
@@ -249,9 +252,9 @@ func explained(req decision.Request, fields []string) (decision.Explanation, err
 	}
 
 	for _, text := range fields {
-		c, err := decision.FieldChange(target.Object, text)
+		c, err := explain.FieldChange(target.Object, text)
 		if err != nil {
-			return decision.Explanation{}, usageError{err}
+			return explain.Explanation{}, usageError{err}
 		}
 
 		if !slices.ContainsFunc(in.Changes, func(o change.Change) bool { return o.Field == c.Field }) {
@@ -259,11 +262,11 @@ func explained(req decision.Request, fields []string) (decision.Explanation, err
 		}
 	}
 
-	return decision.Explain(in)
+	return explain.Explain(in)
 }
 
 // entryOf is a finding as it is printed.
-func entryOf(f decision.Finding) verdictEntry {
+func entryOf(f finding.Finding) verdictEntry {
 	out := verdictEntry{
 		Field: f.Change.Field, Verdict: string(f.Verdict), Rule: string(f.Rule), Policy: f.Policy, Initiator: f.Initiator(),
 	}
@@ -363,14 +366,14 @@ func (d verdictDocument) render(out *strings.Builder) {
 
 // text says what is decided.
 func (e verdictEntry) text(action string) string {
-	switch decision.Verdict(e.Verdict) {
-	case decision.Allowed:
+	switch finding.Verdict(e.Verdict) {
+	case finding.Allowed:
 		if e.Policy == "" {
 			return fmt.Sprintf("allowed (rule %s)", e.Rule)
 		}
 
 		return fmt.Sprintf("allowed by %s (rule %s)", e.Policy, e.Rule)
-	case decision.Ungoverned:
+	case finding.Ungoverned:
 		return "not governed: no policy is about it, and nothing follows from it"
 	default:
 		if action == "" {

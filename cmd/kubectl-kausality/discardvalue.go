@@ -14,7 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 )
 
@@ -58,7 +58,7 @@ func previous(u map[string]any, e v1alpha1.HeldChange, sch *spec.Schema) (putBac
 	}
 
 	var there bool
-	if out.path, there = decision.EditedPath(u, e); !there {
+	if out.path, there = request.EditedPath(u, e); !there {
 		return out, errNoElement
 	}
 

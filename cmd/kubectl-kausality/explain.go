@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 func explainCommand() *cobra.Command {
@@ -107,10 +107,10 @@ func askedValues(args []string) (askedFields, []string, error) {
 }
 
 // explanationOf explains what holds for the object of a request, and for fields of it.
-func explanationOf(req decision.Request, fields []string) (explanationDocument, error) {
+func explanationOf(req request.Request, fields []string) (explanationDocument, error) {
 	// What is deleted or created has other conditions than what is changed.
 	if len(fields) == 1 && fields[0] == string(deletion) {
-		req.Operation, req.New, fields = decision.OperationDelete, nil, nil
+		req.Operation, req.New, fields = request.OperationDelete, nil, nil
 	}
 
 	x, err := explained(req, fields)

@@ -14,13 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
 
 // asked is the request of a scenario of the corpus.
-func asked(t *testing.T, name string) decision.Request {
+func asked(t *testing.T, name string) request.Request {
 	t.Helper()
 
 	sources, err := corpus.Sources()

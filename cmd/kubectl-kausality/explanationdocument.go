@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/explain"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -172,7 +173,7 @@ type brokenPolicy struct {
 func (d explanationDocument) refs() []objectRef { return []objectRef{d.Object} }
 
 // documentOfExplanation is an explanation as it is printed.
-func documentOfExplanation(req decision.Request, x decision.Explanation) explanationDocument {
+func documentOfExplanation(req request.Request, x explain.Explanation) explanationDocument {
 	target := cmp.Or(req.New, req.Old)
 	doc := explanationDocument{
 		header: header{APIVersion: outputVersion, Kind: "Explanation"}, Object: refOf(target), Phase: string(x.Phase), Namespace: x.Home,
@@ -204,11 +205,11 @@ func each[T, U any](list []T, of func(T) U) []U {
 	return out
 }
 
-func allowanceOf(a decision.ExplainedAllowance) explainedAllowance {
+func allowanceOf(a explain.ExplainedAllowance) explainedAllowance {
 	return explainedAllowance{Allowance: a.Allowance, Covers: a.Covers, Missing: a.Missing}
 }
 
-func windowOf(w decision.ExplainedWindow) explainedWindow {
+func windowOf(w explain.ExplainedWindow) explainedWindow {
 	return explainedWindow{
 		Name: w.UpgradeAllowance.GetName(), ServiceAccount: w.UpgradeAllowance.Spec.ServiceAccount,
 		ValidFrom: w.UpgradeAllowance.Spec.ValidFrom, ValidUntil: w.UpgradeAllowance.Spec.ValidUntil,
@@ -216,18 +217,18 @@ func windowOf(w decision.ExplainedWindow) explainedWindow {
 	}
 }
 
-func policyOf(p decision.ExplainedPolicy) explainedPolicy {
+func policyOf(p explain.ExplainedPolicy) explainedPolicy {
 	spec := p.Policy.Spec()
 	out := explainedPolicy{
 		Name: p.Policy.Name(), Generation: p.Policy.Generation(), BindingMode: cmp.Or(string(spec.BindingMode), string(v1alpha1.BindingModeNone)),
 		EnforcementMode: cmp.Or(string(spec.EnforcementMode), string(v1alpha1.EnforcementModeEnforce)), ExcludeFields: spec.Match.ExcludeFields,
 		Approvals:  p.Policy.RequiredApprovals(),
-		Fields:     each(p.Fields, func(f decision.ExplainedField) explainedField { return explainedField{f.Path, f.Covers} }),
+		Fields:     each(p.Fields, func(f explain.ExplainedField) explainedField { return explainedField{f.Path, f.Covers} }),
 		Conditions: append([]policy.Result{}, p.Results...), Met: p.Met, Initiates: p.Initiates, Missing: p.Missing,
-		Subjects: each(p.Subjects, func(s decision.ExplainedSubject) explainedSubject {
+		Subjects: each(p.Subjects, func(s explain.ExplainedSubject) explainedSubject {
 			return explainedSubject{Subject: s.Subject, Binding: s.Binding, User: s.User}
 		}),
-		Bindings: each(p.Bindings, func(b decision.ExplainedBinding) explainedBinding {
+		Bindings: each(p.Bindings, func(b explain.ExplainedBinding) explainedBinding {
 			return explainedBinding{Name: b.Binding.Name(), Conditions: append([]policy.Result{}, b.Results...), Met: b.Met}
 		}),
 	}
@@ -255,11 +256,11 @@ func policyOf(p decision.ExplainedPolicy) explainedPolicy {
 	return out
 }
 
-func enforcementOf(e decision.ExplainedEnforcement) explainedEnforcement {
+func enforcementOf(e explain.ExplainedEnforcement) explainedEnforcement {
 	out := explainedEnforcement{
 		Name: e.Enforcement.Name(), Governs: e.Governs, Action: string(e.Action),
 		FailurePolicy: cmp.Or(string(e.Enforcement.Spec().FailurePolicy), string(v1alpha1.FailurePolicyFail)),
-		Exceptions: each(e.Exceptions, func(x decision.ExplainedException) explainedException {
+		Exceptions: each(e.Exceptions, func(x explain.ExplainedException) explainedException {
 			return explainedException{
 				Name: x.Exception.Name, Until: x.Exception.Until, Reason: x.Exception.Reason, Covers: x.Covers,
 				Missing: x.Missing,

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/doctor"
@@ -86,15 +86,15 @@ var errNoUser = errors.New("--as-group and --as-uid are of the user that --as na
 
 // request is the one that would change an object from one version to another, and what of
 // all that decides it cannot be read. Either version is nil where there is none.
-func (i *inquirer) request(ctx context.Context, from, to *unstructured.Unstructured) (decision.Request, []string) {
+func (i *inquirer) request(ctx context.Context, from, to *unstructured.Unstructured) (request.Request, []string) {
 	about := cmp.Or(to, from)
-	req := decision.Request{Operation: decision.OperationUpdate, Old: from, New: to, User: i.user, Authorizer: i.authorizer(ctx)}
+	req := request.Request{Operation: request.OperationUpdate, Old: from, New: to, User: i.user, Authorizer: i.authorizer(ctx)}
 
 	switch {
 	case from == nil:
-		req.Operation = decision.OperationCreate
+		req.Operation = request.OperationCreate
 	case to == nil:
-		req.Operation = decision.OperationDelete
+		req.Operation = request.OperationDelete
 	}
 
 	var problems []string
@@ -157,15 +157,15 @@ func (i *inquirer) parentOf(ctx context.Context, from, to *unstructured.Unstruct
 }
 
 // settings are those of the installation.
-func (i *inquirer) settings(ctx context.Context) decision.Settings {
+func (i *inquirer) settings(ctx context.Context) request.Settings {
 	m := i.locate(ctx)
 
-	return decision.Settings{Crossplane: i.crossplane, Manager: serviceaccount.MakeUsername(m.Namespace, m.ServiceAccount)}
+	return request.Settings{Crossplane: i.crossplane, Manager: serviceaccount.MakeUsername(m.Namespace, m.ServiceAccount)}
 }
 
 // inForce reads what decisions about an object are made by, and says what of it could not
 // be read.
-func (i *inquirer) inForce(ctx context.Context, req decision.Request) (*inforce.Set, []string) {
+func (i *inquirer) inForce(ctx context.Context, req request.Request) (*inforce.Set, []string) {
 	var (
 		all    inforce.Objects
 		unread []string
@@ -213,7 +213,7 @@ func adding[T v1alpha1.AllowancePolicy | v1alpha1.AllowanceBinding | v1alpha1.Up
 }
 
 // homes are the namespaces of which bindings may be about the object of a request.
-func homes(req decision.Request) []string {
+func homes(req request.Request) []string {
 	var out []string
 
 	for _, u := range []*unstructured.Unstructured{req.New, req.Old, req.Parent} {

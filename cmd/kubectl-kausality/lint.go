@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kausality-io/kausality-crossplane/engine/check"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/linter"
 )
 
@@ -122,7 +122,7 @@ func runLint(ctx context.Context, out io.Writer, opts lintOptions) error {
 
 	// 2. Find what is wrong.
 	report, err := linter.Lint(ctx, objects, linter.Options{
-		Settings: decision.Settings{Crossplane: opts.crossplane}, Now: opts.now,
+		Settings: request.Settings{Crossplane: opts.crossplane}, Now: opts.now,
 	})
 	if err != nil {
 		return err

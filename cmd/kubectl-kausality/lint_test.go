@@ -21,7 +21,7 @@ import (
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	"github.com/kausality-io/kausality-crossplane/engine/check"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/linter"
 	"github.com/kausality-io/kausality-crossplane/internal/manifest"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -52,7 +52,7 @@ func lintedObjects(t *testing.T, objects []*manifest.Object) []linter.Finding {
 	t.Helper()
 
 	report, err := linter.Lint(t.Context(), objects, linter.Options{
-		Settings: decision.Settings{Crossplane: "system:serviceaccount:crossplane-system:crossplane"},
+		Settings: request.Settings{Crossplane: "system:serviceaccount:crossplane-system:crossplane"},
 		Now:      time.Date(2026, 1, 5, 9, 30, 0, 0, time.UTC),
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
 // visible writes a text so that nothing of it moves the cursor of a terminal, colours what
@@ -108,11 +109,7 @@ func heldText(e v1alpha1.HeldChange) string {
 }
 
 func orNone(value string) string {
-	if value == "" {
-		return "(unset)"
-	}
-
-	return visible(value)
+	return visible(message.OrUnset(value))
 }
 
 // causeText says who or what asks for a change.

@@ -15,6 +15,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -178,7 +180,7 @@ func renderAllowances(out *strings.Builder, list []v1alpha1.Allowance) {
 
 // renderStored writes what is stored and is not what was allowed, and who stored it.
 func renderStored(out *strings.Builder, doc *traceDocument) {
-	renderList(out, "Stored, and not allowed", doc.Stored, decision.DescribeStored,
+	renderList(out, "Stored, and not allowed", doc.Stored, stamp.DescribeStored,
 		"not applied. Revert it, or ask someone with permission to apply it")
 }
 
@@ -191,7 +193,7 @@ func renderList(out *strings.Builder, head string, list []storedEntry, describe 
 
 		what := advice
 		if s.Approvals > 0 {
-			what = fmt.Sprintf("not applied until %s it. Approve it, or revert it", decision.OthersApprove(s.Approvals))
+			what = fmt.Sprintf("not applied until %s it. Approve it, or revert it", authority.OthersApprove(s.Approvals))
 		}
 
 		text := describe(v1alpha1.HeldChange{Field: s.Field, From: s.Allowed, To: s.Value})
@@ -219,7 +221,7 @@ func storedText(s storedEntry) string {
 		since = s.Since.Time
 	}
 
-	text := decision.StoredBy(s.User, since)
+	text := stamp.StoredBy(s.User, since)
 	if s.Manager != "" {
 		text += " (by " + s.Manager + ")"
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -70,9 +71,9 @@ func writeReplayLog(t *testing.T, path string, users ...string) {
 			}}
 		}
 
-		req := decision.Request{
-			Basis:     set.Basis(decision.Settings{}, time.Date(2026, 1, 6, 12, 0, i, 0, time.UTC)),
-			Operation: decision.OperationUpdate, Old: widget("small"), New: widget("large"), User: policy.User{Name: user},
+		req := request.Request{
+			Basis:     set.Basis(request.Settings{}, time.Date(2026, 1, 6, 12, 0, i, 0, time.UTC)),
+			Operation: request.OperationUpdate, Old: widget("small"), New: widget("large"), User: policy.User{Name: user},
 			Resource: schema.GroupResource{Group: "example.org", Resource: "widgets"},
 		}
 		d := decision.Decide(req)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
@@ -46,13 +48,13 @@ func cacheLog(t *testing.T) string {
 
 	for _, line := range []any{
 		decisionlog.Decision{
-			Header: header, By: decisionlog.By{Part: decisionlog.PartMutate}, Operation: decision.OperationUpdate, User: decisionlog.User{Name: "anna"},
+			Header: header, By: decisionlog.By{Part: decisionlog.PartMutate}, Operation: request.OperationUpdate, User: decisionlog.User{Name: "anna"},
 			Old: cache(1, "1Gi"), New: cache(1, "2Gi"), Outcome: decisionlog.Outcome{Do: decision.Allow},
 		},
 		decisionlog.Decision{
-			Header: header, By: decisionlog.By{Part: decisionlog.PartFunction}, Operation: decision.OperationUpdate, Parent: cache(2, "2Gi"),
+			Header: header, By: decisionlog.By{Part: decisionlog.PartFunction}, Operation: request.OperationUpdate, Parent: cache(2, "2Gi"),
 			Old: server("small", "(masked)"), New: server("large", "(masked 2)"), Masked: true, Outcome: decisionlog.Outcome{Findings: []decisionlog.Finding{
-				{Field: "spec.forProvider.password", Verdict: decision.Unallowed}, {Field: "spec.forProvider.size", Verdict: decision.Unallowed},
+				{Field: "spec.forProvider.password", Verdict: finding.Unallowed}, {Field: "spec.forProvider.size", Verdict: finding.Unallowed},
 			}},
 		},
 		decisionlog.Dropped{Header: decisionlog.Header{APIVersion: decisionlog.Version, Kind: decisionlog.KindDropped}, Decisions: 2},

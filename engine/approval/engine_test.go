@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/approval"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -41,7 +42,7 @@ kind: Database
 metadata: {namespace: team-a, name: db, uid: claim-uid, generation: 3, annotations: {kausality.io/initialized: '{"v":1}'}}
 spec: {size: huge, color: red, resourceRef: {apiVersion: example.org/v1, kind: XDatabase, name: db-x}}`)
 	ask := func(old, is *unstructured.Unstructured) decision.Decision {
-		req := decision.Request{Operation: decision.OperationUpdate, Old: old, New: is, Parent: claim, User: policy.User{Name: crossplane}}
+		req := request.Request{Operation: request.OperationUpdate, Old: old, New: is, Parent: claim, User: policy.User{Name: crossplane}}
 		req.Basis.Settings.Crossplane = crossplane
 
 		return decision.Decide(req)

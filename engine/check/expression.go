@@ -22,7 +22,7 @@ const maxTypeErrors = 5
 // Variables of expressions.
 const (
 	object          = "object"
-	request         = "request"
+	requestVar      = "request"
 	namespaceObject = "namespaceObject"
 	parent          = "parent"
 	params          = "params"
@@ -39,7 +39,7 @@ type typer struct {
 // newTyper makes a typer by the schemas of a kind.
 func newTyper(a Against) (*typer, error) {
 	known := &jsonTypes{variables: map[string]*cel.Type{}, structs: map[string]*spec.Schema{
-		structName(request): requestSchema(), structName(namespaceObject): namespaceSchema(),
+		structName(requestVar): requestSchema(), structName(namespaceObject): namespaceSchema(),
 	}}
 
 	for name, s := range map[string]*spec.Schema{object: a.Schema, params: a.Params, parent: a.Parent} {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/check"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -65,7 +65,7 @@ func input(t *testing.T, documents string) check.Input {
 			Parent: schema.GroupKind{Group: "example.org", Kind: "DatabaseClaim"},
 			Child:  schema.GroupKind{Group: "example.org", Kind: "XDatabase"}, Alone: true,
 		}},
-		Settings: decision.Settings{Crossplane: "system:serviceaccount:crossplane-system:crossplane"},
+		Settings: request.Settings{Crossplane: "system:serviceaccount:crossplane-system:crossplane"},
 		Now:      time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC),
 	}
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 )
 
@@ -31,7 +31,7 @@ type Input struct {
 	// Refused are the items that are refused before the webhook is asked.
 	Refused map[int]bool
 	// Settings of the installation: who Crossplane is.
-	Settings decision.Settings
+	Settings request.Settings
 	// Now is the time to judge windows and exceptions by.
 	Now time.Time
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -50,7 +51,7 @@ type mending struct {
 
 // asker is what decisions about a composed resource depend on, besides it.
 type asker struct {
-	basis     decision.Basis
+	basis     request.Basis
 	user      policy.User
 	namespace *unstructured.Unstructured
 	resources enforcement.Resources
@@ -59,7 +60,7 @@ type asker struct {
 	withheld  allowance.Withheld
 	listed    []allowance.Listed
 	// asked is told what is asked and answered; nil for nobody.
-	asked func(*decision.Request, *decision.Decision)
+	asked func(*request.Request, *decision.Decision)
 }
 
 // askerOf is that of a request.

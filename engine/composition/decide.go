@@ -14,6 +14,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -56,7 +59,7 @@ func (r composed) decide(req *Request, asker *asker) Result {
 }
 
 // ask puts a change of the resource to the engine.
-func (r composed) ask(asker *asker, op decision.Operation, old, obj *unstructured.Unstructured) decision.Decision {
+func (r composed) ask(asker *asker, op request.Operation, old, obj *unstructured.Unstructured) decision.Decision {
 	req := r.asking(asker, op, old, obj)
 	d := decision.Decide(req)
 
@@ -71,13 +74,13 @@ func (r composed) ask(asker *asker, op decision.Operation, old, obj *unstructure
 func decides(d *decision.Decision) bool { return len(d.Findings)+len(d.Held)+len(d.Kept) > 0 }
 
 // asking is a change of the resource, as a request.
-func (r composed) asking(asker *asker, op decision.Operation, old, obj *unstructured.Unstructured) decision.Request {
+func (r composed) asking(asker *asker, op request.Operation, old, obj *unstructured.Unstructured) request.Request {
 	action := v1alpha1.ActionHold
 	if r.mode == v1alpha1.ModeAudit {
 		action = v1alpha1.ActionAudit
 	}
 
-	return decision.Request{
+	return request.Request{
 		Operation: op, Old: old, New: obj, User: asker.user, Parent: r.XR, ParentSettles: true, Namespace: asker.namespace,
 		Basis: asker.basis, Action: action, ComposedResource: r.Name, Successor: asker.successor, Ungated: asker.ungated,
 		Resource: asker.resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
@@ -92,7 +95,7 @@ func (r composed) create(asker *asker, room int) Result {
 	obj := writable(r.Desired)
 	prepareCreate(obj, r.XR)
 
-	d := r.ask(asker, decision.OperationCreate, nil, obj)
+	d := r.ask(asker, request.OperationCreate, nil, obj)
 	out := Result{Problems: d.Problems, Held: r.wholeHeld(obj, d, v1alpha1.MutationCreate)}.of(&d, r.unmade(obj))
 
 	if len(out.Held) > 0 && r.mode != v1alpha1.ModeAudit {
@@ -164,7 +167,7 @@ func (r composed) compared(asker *asker, baseline bool, room int) Result {
 
 	asked, merged, err := r.merged(baseline, fields)
 
-	d := r.ask(asker, decision.OperationUpdate, r.Observed, merged)
+	d := r.ask(asker, request.OperationUpdate, r.Observed, merged)
 	out := Result{Problems: d.Problems, Held: r.heldOf(d, merged), Baseline: asked.Baseline, Delegated: asked.Delegated}
 	out = out.of(&d, describe(r.Observed))
 
@@ -186,7 +189,7 @@ func (r composed) merged(baseline bool, fields managedfields.Fields) (*wish.Comp
 
 	asked := wish.Compare(wish.Input{
 		Wish: desired, Stored: r.Observed, Fields: fields, Record: last,
-		Baseline: baseline && !secret(r.Observed) && !decision.Older(r.Observed, r.XR), Delegated: r.delegated(),
+		Baseline: baseline && !secret(r.Observed) && !request.Older(r.Observed, r.XR), Delegated: r.delegated(),
 	})
 
 	merged := &unstructured.Unstructured{Object: managedfields.Merge(r.Observed.Object, asked.Object, fields)}
@@ -208,7 +211,7 @@ func (r composed) unchanged(asker *asker, room int) (Result, bool) {
 	merged := &unstructured.Unstructured{Object: maps.Clone(r.Observed.Object)}
 	carryAnnotations(merged, desired, resource.Map(applied, "f:metadata", "f:annotations"))
 
-	d := decision.Decide(r.asking(asker, decision.OperationUpdate, r.Observed, merged))
+	d := decision.Decide(r.asking(asker, request.OperationUpdate, r.Observed, merged))
 	if decides(&d) {
 		return Result{}, false
 	}
@@ -272,7 +275,7 @@ func (r composed) heldOf(d decision.Decision, merged *unstructured.Unstructured)
 	}
 
 	for _, f := range d.Findings {
-		if f.Verdict == decision.Unallowed {
+		if f.Verdict == finding.Unallowed {
 			h, own := r.unrepaired(merged, f, repairs)
 			is := Held{
 				Resource: describe(r.Observed), Change: r.listed(h, f.Approvable()),
@@ -293,7 +296,7 @@ func (r composed) heldOf(d decision.Decision, merged *unstructured.Unstructured)
 // allowsHeld reports whether an allowance of the XR, not used up, is for a change
 // that is held all the same: the policy that gave it is not in force, or does
 // not let Crossplane exercise it. It must be there when that is fixed.
-func (r composed) allowsHeld(findings []decision.Finding) bool {
+func (r composed) allowsHeld(findings []finding.Finding) bool {
 	if len(findings) == 0 {
 		return false
 	}
@@ -306,8 +309,8 @@ func (r composed) allowsHeld(findings []decision.Finding) bool {
 	kind := r.Observed.GroupVersionKind().GroupKind()
 	approved := unused(r.XR, list)
 
-	return slices.ContainsFunc(findings, func(f decision.Finding) bool {
-		return f.Verdict == decision.Unallowed && (len(approved) > 0 && approved[f.Approvable().Digest] ||
+	return slices.ContainsFunc(findings, func(f finding.Finding) bool {
+		return f.Verdict == finding.Unallowed && (len(approved) > 0 && approved[f.Approvable().Digest] ||
 			slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
 				return !allowance.OfApproval(a) && !f.Bars(a) && allowance.Covers(a, kind, f.Change) && !allowance.Settled(r.XR, a)
 			}))
@@ -320,7 +323,7 @@ func unused(xr *unstructured.Unstructured, list []v1alpha1.Allowance) map[string
 		return nil
 	}
 
-	out, reported := map[string]bool{}, decision.ReadReported(xr)
+	out, reported := map[string]bool{}, input.ReadReported(xr)
 
 	for _, a := range list {
 		if allowance.OfApproval(a) && !reported.Used(a) {
@@ -340,7 +343,7 @@ func (r composed) remove(asker *asker) Result {
 		return r.unreadable(err)
 	}
 
-	d := r.ask(asker, decision.OperationDelete, r.Observed, nil)
+	d := r.ask(asker, request.OperationDelete, r.Observed, nil)
 	out := Result{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}.of(&d, describe(r.Observed))
 
 	if len(out.Held) > 0 && r.mode != v1alpha1.ModeAudit {
@@ -384,12 +387,12 @@ func (r composed) unreadable(err error) Result {
 
 // heldAsIs is a change of the observed resource that nobody can approve.
 func (r composed) heldAsIs(h v1alpha1.HeldChange) Held {
-	return Held{Resource: describe(r.Observed), Change: r.listed(h, decision.Approvable{})}
+	return Held{Resource: describe(r.Observed), Change: r.listed(h, finding.Approvable{})}
 }
 
 // wholeHeld is what is held of a creation or deletion: nothing or all of it.
 func (r composed) wholeHeld(u *unstructured.Unstructured, d decision.Decision, field string) []Held {
-	i := slices.IndexFunc(d.Findings, func(f decision.Finding) bool { return f.Verdict == decision.Unallowed && f.Change.Field == field })
+	i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool { return f.Verdict == finding.Unallowed && f.Change.Field == field })
 	if i < 0 {
 		return nil
 	}
@@ -427,7 +430,7 @@ func (r composed) pending(d decision.Decision) string {
 	changing := describe(observed) + " is being changed"
 
 	for _, f := range d.Findings {
-		if f.Verdict == decision.Allowed && f.Rule != decision.RuleRepair {
+		if f.Verdict == finding.Allowed && f.Rule != finding.RuleRepair {
 			return changing
 		}
 	}

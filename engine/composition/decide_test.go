@@ -56,7 +56,7 @@ func TestWhatIsHeldOfAnUpdate(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			req := request(t, tc.xr, observedRDS, tc.desired)
+			req := requestFor(t, tc.xr, observedRDS, tc.desired)
 			before := []any{req.XR.DeepCopy(), req.Observed.DeepCopy(), req.Desired.DeepCopy()}
 			out := composition.Decide(req)
 
@@ -91,7 +91,7 @@ func TestMetadataThatCrossplaneAddsLaterIsNoRemoval(t *testing.T) {
 		edit(t, desiredRDS, "metadata: {labels: {team: a}}\n", ""):                       {"metadata.labels.team"},
 		edit(t, desiredRDS, "labels: {team: a}", "labels: {crossplane.io/composite: x}"): {"metadata.labels.team", "metadata.labels[crossplane.io/composite]"},
 	} {
-		req := request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), observedRDS, desired)
+		req := requestFor(t, edit(t, steadyXR, "ALLOWANCES", "[]"), observedRDS, desired)
 		req.Basis.Policies = policy.NewSet(p)
 
 		if diff := cmp.Diff(want, fields(composition.Decide(req).Held)); diff != "" {
@@ -104,7 +104,7 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 	xr := allowing("delete", "Delete")
 
 	// 1. It stays desired, with the allowance to delete its external resource.
-	out := composition.Decide(request(t, xr, observedRDS, ""))
+	out := composition.Decide(requestFor(t, xr, observedRDS, ""))
 	if !out.Kept || out.Desired == nil || len(out.Held) > 0 || out.Pending != "RDSInstance db-rds waits for its gate to open for Delete" {
 		t.Fatalf("first run: %+v", out)
 	}
@@ -139,12 +139,12 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 
 	// 2. Its gate is open: it is deleted.
 	open := edit(t, observedRDS, "[Observe, LateInitialize]", "[Observe, Delete]")
-	if out := composition.Decide(request(t, xr, open, "")); out.Kept || out.Desired != nil || out.Pending == "" {
+	if out := composition.Decide(requestFor(t, xr, open, "")); out.Kept || out.Desired != nil || out.Pending == "" {
 		t.Errorf("second run: %+v", out)
 	}
 
 	// A gate that is open is no reason to delete what is not allowed.
-	out = composition.Decide(request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), open, ""))
+	out = composition.Decide(requestFor(t, edit(t, steadyXR, "ALLOWANCES", "[]"), open, ""))
 	if !out.Kept || out.Desired == nil || len(out.Held) != 1 || out.Held[0].Change.Field != "delete" {
 		t.Errorf("unasked: %+v", out)
 	}
@@ -155,7 +155,7 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 
 	// The Composition wants it again: what was granted is taken back.
 	granted := edit(t, open, "kausality.io/desired-policies:", "kausality.io/allowances: |\n      - {relation: External, mutations: [Delete], generation: 7, initiator: hans, id: '7.0', source: {type: Deletion}, trace: [{kind: RDSInstance, name: db-rds, generation: 7, field: delete}]}\n    kausality.io/desired-policies:")
-	if out := composition.Decide(request(t, xr, granted, desiredRDS)); resource.Annotation(out.Desired, v1alpha1.AnnotationAllowances) != "[]\n" {
+	if out := composition.Decide(requestFor(t, xr, granted, desiredRDS)); resource.Annotation(out.Desired, v1alpha1.AnnotationAllowances) != "[]\n" {
 		t.Errorf("cancelled: %v", out.Desired.GetAnnotations())
 	}
 
@@ -164,7 +164,7 @@ func TestAResourceIsRemovedInTwoSteps(t *testing.T) {
 		edit(t, observedRDS, `"policies":["*"]`, `"policies":["Observe","Create","Update"]`),
 		"{apiVersion: v1, kind: RDSInstance, metadata: {name: a}, spec: {}}",
 	} {
-		if out := composition.Decide(request(t, xr, observed, "")); out.Desired != nil || len(out.Held) > 0 {
+		if out := composition.Decide(requestFor(t, xr, observed, "")); out.Desired != nil || len(out.Held) > 0 {
 			t.Errorf("without a gate: %+v", out)
 		}
 	}
@@ -188,7 +188,7 @@ func TestANewResourceIsMadeWithItsInitialSetOrLeftOut(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			out := composition.Decide(request(t, tc.xr, "", tc.desired))
+			out := composition.Decide(requestFor(t, tc.xr, "", tc.desired))
 			if (out.Desired == nil) != tc.held || (len(out.Held) > 0) != tc.held {
 				t.Fatalf("%s\nDecide: %+v", tc.reason, out)
 			}
@@ -216,7 +216,7 @@ func TestAResourceOfWhichNothingIsKnownStaysAsItIs(t *testing.T) {
 	broken := edit(t, observedRDS, `"f:metadata":`, `"k:{":`)
 
 	for _, desired := range []string{desiredRDS, ""} {
-		out := composition.Decide(request(t, allowing("spec", "Update"), broken, desired))
+		out := composition.Decide(requestFor(t, allowing("spec", "Update"), broken, desired))
 		if !out.Kept || len(out.Held) != 1 || len(out.Problems) != 1 || out.Held[0].Change.Field != "metadata.managedFields" {
 			t.Errorf("Decide: %+v", out)
 		}
@@ -255,7 +255,7 @@ func TestTheRequestIsLeftAlone(t *testing.T) {
 		"Removed": {allowing("delete", "Delete"), observedRDS, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := request(t, tc.xr, tc.observed, tc.desired)
+			req := requestFor(t, tc.xr, tc.observed, tc.desired)
 			before := []any{req.XR.DeepCopy(), req.Observed.DeepCopy(), req.Desired.DeepCopy()}
 
 			composition.Decide(req)

@@ -50,7 +50,7 @@ func TestAGateOpensForNothingElseWhereTheWebhookWasNotAsked(t *testing.T) {
 		"Reverted":  {reason: "It would no more.", observed: byHand, again: "postgres", engine: "postgres", move: gate.OpenUp},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := request(t, allowing("spec.forProvider.instanceClass", "Update"), edit(t, observedRDS, tc.observed...),
+			req := requestFor(t, allowing("spec.forProvider.instanceClass", "Update"), edit(t, observedRDS, tc.observed...),
 				edit(t, desiredRDS, "instanceClass: small", "instanceClass: large"))
 
 			text, err := wish.RecordOf(object(t, desiredRDS).Object).Format(req.Desired.GetAPIVersion(), req.Desired.GetKind())

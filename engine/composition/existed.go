@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/hold"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
@@ -28,7 +28,7 @@ func (r composed) heldOutside() []Held {
 	var out []Held
 
 	for _, c := range gate.Differing(observed) {
-		out = append(out, r.heldAsIs(decision.HeldBetween(c, reason, observed.Object)))
+		out = append(out, r.heldAsIs(hold.HeldBetween(c, reason, observed.Object)))
 	}
 
 	return out

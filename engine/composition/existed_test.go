@@ -31,7 +31,7 @@ func TestWhatExistedBeforeItsResourceIsReportedAsHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			observed := edit(t, tc.observed, "status:\n", "status:\n  atProvider: "+tc.shows+"\n")
-			out := composition.Decide(request(t, xr, observed, desiredRDS))
+			out := composition.Decide(requestFor(t, xr, observed, desiredRDS))
 
 			if diff := cmp.Diff(tc.want, fields(out.Held)); diff != "" {
 				t.Errorf("%s\nHeld, -want, +got:\n%s", tc.reason, diff)
@@ -44,7 +44,7 @@ func TestWhatExistedBeforeItsResourceIsReportedAsHeld(t *testing.T) {
 	}
 
 	observed := edit(t, existed, "status:\n", "status:\n  atProvider: {instanceClass: large, engine: postgres}\n")
-	out := composition.Decide(request(t, xr, observed, desiredRDS))
+	out := composition.Decide(requestFor(t, xr, observed, desiredRDS))
 
 	const want = "instanceClass of RDSInstance db-rds (large → small); the external object existed before RDSInstance"
 	if len(out.Held) != 1 || !strings.Contains(strings.ReplaceAll(out.Held[0].String(), `"`, ""), want) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -112,12 +112,12 @@ func allowing(mutation, verbs string) string {
 			"{relation: External, mutations: ["+verbs+"], generation: 12, initiator: hans, "+trace+", id: '12.0', source: {type: Policy}}]", 1)
 }
 
-func request(t *testing.T, xr, observed, desired string) composition.Request {
+func requestFor(t *testing.T, xr, observed, desired string) composition.Request {
 	t.Helper()
 
 	return composition.Request{
 		XR: object(t, xr), Name: "rds", Observed: object(t, observed), Desired: object(t, desired),
-		User: policy.User{Name: crossplane}, Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplane}, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}, Mode: v1alpha1.ModeHold, Room: v1alpha1.MaxWishBytes,
+		User: policy.User{Name: crossplane}, Basis: request.Basis{Settings: request.Settings{Crossplane: crossplane}, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}, Mode: v1alpha1.ModeHold, Room: v1alpha1.MaxWishBytes,
 	}
 }
 

@@ -4,7 +4,6 @@
 package composition
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ func (h Held) String() string {
 		return h.subject() + h.because(h.reasons())
 	}
 
-	return fmt.Sprintf("%s of %s (%s → %s)", c.Field, h.Resource, unset(c.From), unset(c.To)) + h.because(h.reasons())
+	return fmt.Sprintf("%s of %s (%s → %s)", c.Field, h.Resource, message.OrUnset(c.From), message.OrUnset(c.To)) + h.because(h.reasons())
 }
 
 // inWords is String with field and values as short as they are shown.
@@ -151,9 +150,7 @@ func shownField(field string) string {
 	return field
 }
 
-func shownValue(s string) string { return message.Cut(unset(s), maxShownValue) }
-
-func unset(s string) string { return cmp.Or(s, "(unset)") }
+func shownValue(s string) string { return message.Cut(message.OrUnset(s), maxShownValue) }
 
 // howToList is the command that shows the held changes of an XR: pending by its Claim, where it has one; audit for mode Audit; trace for
 // changes that nobody can approve, because they were reverted in an XR without anything above it.

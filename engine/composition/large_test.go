@@ -81,7 +81,7 @@ func TestALongListTakesNoLongerThanItIs(t *testing.T) {
 			took := func(n int) time.Duration {
 				live, wish, fields := longList(kind, n)
 
-				req := request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), "", "")
+				req := requestFor(t, edit(t, steadyXR, "ALLOWANCES", "[]"), "", "")
 				req.Observed = &unstructured.Unstructured{Object: map[string]any{
 					"apiVersion": "v1", "kind": "Rack", "spec": map[string]any{"list": live},
 					"metadata": map[string]any{"name": "r", "managedFields": []any{map[string]any{

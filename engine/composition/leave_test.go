@@ -40,7 +40,7 @@ func TestWhatTheGateAloneHasIsNotAppliedAgain(t *testing.T) {
 				observed = edit(t, observed, "  managedFields:\n", "  managedFields:\n  - {manager: kausality-gate, operation: Apply, fieldsV1: {"+tc.gate+"}}\n")
 			}
 
-			got := composition.Decide(request(t, allowing("spec.forProvider", "Update"), observed, edit(t, desiredRDS, tc.desired...)))
+			got := composition.Decide(requestFor(t, allowing("spec.forProvider", "Update"), observed, edit(t, desiredRDS, tc.desired...)))
 			if len(got.Held) > 0 || got.Desired == nil {
 				t.Fatalf("held %v, desired %v", fields(got.Held), got.Desired)
 			}

@@ -13,13 +13,15 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
 // listed is a held change as the manager is told of it, without its cause.
-func (r composed) listed(e v1alpha1.HeldChange, a decision.Approvable) v1alpha1.HeldChange {
+func (r composed) listed(e v1alpha1.HeldChange, a finding.Approvable) v1alpha1.HeldChange {
 	u := r.Observed
 	if u == nil || e.Field == v1alpha1.MutationCreate {
 		u = r.Desired
@@ -230,7 +232,7 @@ func steadyKey(e v1alpha1.HeldChange) string {
 // cause is why what was not changed by hand is asked for.
 func (l *lister) cause() *v1alpha1.Cause {
 	if l.unseen {
-		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: decision.UnknownRequester}
+		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: authority.UnknownRequester}
 	}
 
 	if edits, err := allowance.ParseStored(l.xr); err == nil && len(edits) > 0 {
@@ -279,7 +281,7 @@ func uses(
 
 	var (
 		out      []v1alpha1.ApprovalUse
-		reported = decision.ReadReported(xr)
+		reported = input.ReadReported(xr)
 		records  = recordsOf(observed)
 		asked    = map[string]bool{}
 	)

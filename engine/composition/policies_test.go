@@ -48,7 +48,7 @@ func TestACompositionThatAsksForOtherActions(t *testing.T) {
 		"Late":     {reason: "To initialise fields changes nothing outside.", xr: steady, desired: edit(t, desiredRDS, "spec: {", "spec: {managementPolicies: [Observe, Create, Update, Delete], "), asks: []string{"Observe", "Create", "Update", "Delete"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := request(t, tc.xr, stdcmp.Or(tc.observed, observedRDS), tc.desired)
+			req := requestFor(t, tc.xr, stdcmp.Or(tc.observed, observedRDS), tc.desired)
 			req.Mode = tc.mode
 			out := composition.Decide(req)
 

@@ -37,7 +37,7 @@ spec: {template: {spec: {containers: [{name: side}, {name: app, env: [{name: N, 
 		t.Run(name, func(t *testing.T) {
 			desired := "{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{name: app, env: [{name: N, value: " + tc.env + "}], resources: {limits: " + tc.limits + "}}]}}}}"
 
-			got := fields(composition.Decide(request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), observed, desired)).Held)
+			got := fields(composition.Decide(requestFor(t, edit(t, steadyXR, "ALLOWANCES", "[]"), observed, desired)).Held)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("held, -want, +got:\n%s", diff)
 			}
@@ -46,7 +46,7 @@ spec: {template: {spec: {containers: [{name: side}, {name: app, env: [{name: N, 
 
 	const custom = "{apiVersion: example.org/v1, kind: Thing, metadata: {name: a}, spec: {limits: {cpu: %s}}}"
 
-	got := fields(composition.Decide(request(t, edit(t, steadyXR, "ALLOWANCES", "[]"),
+	got := fields(composition.Decide(requestFor(t, edit(t, steadyXR, "ALLOWANCES", "[]"),
 		edit(t, custom, "%s", `"1"`), edit(t, custom, "%s", "1000m"))).Held)
 	if diff := cmp.Diff([]string{"spec.limits.cpu"}, got); diff != "" {
 		t.Errorf("a kind whose fields nobody rewrites: held, -want, +got:\n%s", diff)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 )
 
 // Other is another resource of the Composition that is the same object.
@@ -80,7 +80,7 @@ func (r composed) again(asker *asker, other *Other, room int) Result {
 	h := v1alpha1.HeldChange{Field: v1alpha1.MutationCreate, Missing: fmt.Sprintf(
 		"composed resource %s is %s already: remove one of them from the Composition, or give it another metadata.name",
 		other.Name, describe(r.Desired))}
-	held := Held{Resource: r.unmade(r.Desired), Passed: r.mode == v1alpha1.ModeAudit, Change: r.listed(h, decision.Approvable{})}
+	held := Held{Resource: r.unmade(r.Desired), Passed: r.mode == v1alpha1.ModeAudit, Change: r.listed(h, finding.Approvable{})}
 
 	if r.mode != v1alpha1.ModeAudit {
 		return Result{Held: []Held{held}}

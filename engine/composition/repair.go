@@ -19,6 +19,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/hold"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -224,7 +227,7 @@ func (r composed) theirs() func(change.Path) bool {
 			return false
 		}
 
-		return entries[i].By != "" || !strings.HasPrefix(entries[i].Initiator, decision.InitiatorOfWindow(""))
+		return entries[i].By != "" || !strings.HasPrefix(entries[i].Initiator, input.InitiatorOfWindow(""))
 	}
 }
 
@@ -268,7 +271,7 @@ func (r composed) settled() bool {
 // repairsAfter are on record of the resource once what is decided of a change is done.
 func (r composed) repairsAfter(d *decision.Decision, merged *unstructured.Unstructured) map[string]v1alpha1.Repairs {
 	had, _ := wish.Repairs(r.Observed) // Reported with the decision.
-	repairs := func(f decision.Finding) bool { return f.Rule == decision.RuleRepair }
+	repairs := func(f finding.Finding) bool { return f.Rule == finding.RuleRepair }
 
 	if len(had) == 0 && !slices.ContainsFunc(d.Findings, repairs) {
 		return nil
@@ -283,7 +286,7 @@ func (r composed) repairsAfter(d *decision.Decision, merged *unstructured.Unstru
 		case !ok:
 		case repairs(f):
 			next[key] = again(had[key], r.mending.now)
-		case f.Verdict == decision.Unallowed:
+		case f.Verdict == finding.Unallowed:
 			held[key] = true
 		}
 	}
@@ -314,9 +317,9 @@ func (r composed) createAgain(out *Result) {
 
 // unrepaired is a change that is held, with why it is not repaired where it would be.
 func (r composed) unrepaired(
-	merged *unstructured.Unstructured, f decision.Finding, repairs func(map[string]any, change.Change) bool,
+	merged *unstructured.Unstructured, f finding.Finding, repairs func(map[string]any, change.Change) bool,
 ) (out v1alpha1.HeldChange, own bool) {
-	out = decision.HeldChange(f)
+	out = hold.HeldChange(f)
 	if repairs == nil || !repairs(merged.Object, f.Change) {
 		return out, false
 	}

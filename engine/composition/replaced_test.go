@@ -28,7 +28,7 @@ func TestAnElementThatTakesAnothersPlaceIsApprovedWithIt(t *testing.T) {
 	observed := edit(t, service, "MANAGER", managedfields.ManagerOf(object(t, xr)))
 	desired := `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{name: http, port: 8080, targetPort: 80}]}}`
 
-	held := composition.Decide(request(t, xr, observed, desired)).Held
+	held := composition.Decide(requestFor(t, xr, observed, desired)).Held
 	if len(held) != 7 {
 		t.Fatalf("held: %v", held)
 	}
@@ -67,7 +67,7 @@ func TestAnElementThatTakesAnothersPlaceIsApprovedWithIt(t *testing.T) {
 		"A part":  {"Half a port is none.", func(h composition.Held) bool { return h.Change.Field == "spec.ports[0].name" }, 7, 80},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := composition.Decide(request(t, approving(tc.which), observed, desired))
+			out := composition.Decide(requestFor(t, approving(tc.which), observed, desired))
 
 			list := ports(out)
 			if len(out.Held) != tc.held || len(list) != 1 || !strings.Contains(fmt.Sprint(list[0]), fmt.Sprintf("port:%d ", tc.port)) {

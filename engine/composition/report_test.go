@@ -43,7 +43,7 @@ func TestAnXRIsPendingUntilWhatItComposesHasCaughtUp(t *testing.T) {
 				desired = object(t, desiredRDS).Object
 			}
 
-			req := request(t, edit(t, steadyXR, "ALLOWANCES", "[]"), tc.observed, "")
+			req := requestFor(t, edit(t, steadyXR, "ALLOWANCES", "[]"), tc.observed, "")
 			req.Desired = &unstructured.Unstructured{Object: desired}
 
 			if out := composition.Decide(req); out.Pending != tc.want || len(out.Held) > 0 {

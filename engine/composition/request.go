@@ -11,6 +11,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -20,7 +23,7 @@ import (
 type Request struct {
 	// Basis that it is decided by. Of Enforcements the exceptions count; what they do
 	// about unallowed changes does not, for that is the Mode's.
-	Basis decision.Basis
+	Basis request.Basis
 
 	// XR that composes, as observed.
 	XR *unstructured.Unstructured
@@ -68,7 +71,7 @@ type Request struct {
 	Listed []allowance.Listed
 	// Asked is told what is put to package decision of what changes, and the answer, as
 	// soon as that is there: neither is to be kept or modified. Nil for nobody.
-	Asked func(*decision.Request, *decision.Decision)
+	Asked func(*request.Request, *decision.Decision)
 }
 
 // Result is what may be applied.
@@ -100,12 +103,12 @@ type Result struct {
 	// enforced.
 	Shadow []decision.Shadowed
 	// Costs are what the expressions of policies cost.
-	Costs []decision.Cost
+	Costs []authority.Cost
 	// Withheld are the places at which changes are held. Asked is true where it was decided which these are.
 	Withheld allowance.Withheld
 	Asked    bool
 	// Enforcements that govern the resource; only what they except counts here.
-	Enforcements []decision.Source
+	Enforcements []finding.Source
 	// Repaired are the fields that are put back, or create.
 	Repaired []string
 	// Attestations are the values captured on the way to these changes, by field
@@ -122,7 +125,7 @@ type Passed struct {
 	// Field that changes, or create or delete.
 	Field string
 	// Policies that allowed it, or windows.
-	Policies []decision.Source
+	Policies []finding.Source
 	// Initiator is who started the chain that allowed it.
 	Initiator string
 	// Approval is the UID of the ChangeApproval that allowed it, and Digest what that is for;
@@ -143,7 +146,7 @@ type Held struct {
 	// Passed is true in mode Audit: the change is made and only reported.
 	Passed bool
 	// Policies that would allow it, once they lack nothing.
-	Policies []decision.Source
+	Policies []finding.Source
 	// Why are the reasons; empty where [v1alpha1.HeldChange.Missing] says it alone.
 	Why []string
 	// Briefly are the same in fewer words.
@@ -158,11 +161,11 @@ func (o Result) of(d *decision.Decision, object string) Result {
 	o.Withheld, o.Asked = d.Withheld, true
 
 	for _, f := range d.Findings {
-		if f.Rule == decision.RuleRepair {
+		if f.Rule == finding.RuleRepair {
 			o.Repaired = append(o.Repaired, f.Change.Field)
 		}
 
-		if f.Verdict == decision.Allowed {
+		if f.Verdict == finding.Allowed {
 			o.Passed = append(o.Passed, Passed{
 				Resource: object, Field: f.Change.Field, Policies: f.Policies(), Initiator: f.Initiator(),
 				Approval: f.Approval, Digest: f.Digest,

@@ -59,7 +59,7 @@ func TestRequestsWithinAGenerationSettleOneByOne(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			out := composition.Decide(request(t, tc.xr, observedRDS, desired))
+			out := composition.Decide(requestFor(t, tc.xr, observedRDS, desired))
 			if got := fields(out.Held); !slices.Equal(got, tc.held) {
 				t.Errorf("%s\nheld: %v, want %v", tc.reason, got, tc.held)
 			}

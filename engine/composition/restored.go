@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -30,7 +30,7 @@ func Recorded(xr *unstructured.Unstructured, observed map[string]*unstructured.U
 		return xr
 	}
 
-	older := func(u *unstructured.Unstructured) bool { return decision.Older(u, xr) }
+	older := func(u *unstructured.Unstructured) bool { return request.Older(u, xr) }
 	if !slices.ContainsFunc(slices.Collect(maps.Values(observed)), older) {
 		return xr
 	}

@@ -57,7 +57,7 @@ func TestADeletionThatTakesFromASuccessorIsApprovedOrHeld(t *testing.T) {
 		"Observes":  {"Nothing goes outside.", "other", edit(t, observedRDS, `"policies":["*"]`, `"policies":["Observe"]`), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := request(t, xr, tc.observed, desiredRDS)
+			req := requestFor(t, xr, tc.observed, desiredRDS)
 			req.Desired, req.Successor = nil, tc.successor
 			out := composition.Decide(req)
 

@@ -167,7 +167,7 @@ func TestWhatIsUnchangedIsAnsweredAsIfItWereCompared(t *testing.T) {
 	found, other := 0, 0
 
 	rapid.Check(t, func(rt *rapid.T) {
-		req := request(t, allowing("spec.forProvider", "Update"), observedRDS, desiredRDS)
+		req := requestFor(t, allowing("spec.forProvider", "Update"), observedRDS, desiredRDS)
 		kinds := edits()
 		names := rapid.SampledFrom([]string{
 			"nothing", "nothing", "nothing", "wish", "wish no more", "drift", "take away", "take over", "label", "our annotation", "gate", "wished gate",
@@ -202,7 +202,7 @@ func TestWhatIsUnchangedIsAnsweredAsIfItWereCompared(t *testing.T) {
 }
 
 func TestTheUsualWishIsFoundToBeUnchanged(t *testing.T) {
-	req := request(t, allowing("spec.forProvider", "Update"), observedRDS, desiredRDS)
+	req := requestFor(t, allowing("spec.forProvider", "Update"), observedRDS, desiredRDS)
 
 	for i := range 3 {
 		if _, ok := composition.Unchanged(req); ok != (i > 0) {

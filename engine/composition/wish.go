@@ -17,7 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -110,7 +110,7 @@ func (r composed) delegated() func(change.Path) bool {
 	return func(path change.Path) bool {
 		i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return change.FieldCovers(e.Field, path) })
 		if i < 0 || len(entries[i].Trace) != 1 ||
-			entries[i].Initiator == r.user || strings.HasPrefix(entries[i].Initiator, decision.InitiatorOfWindow("")) {
+			entries[i].Initiator == r.user || strings.HasPrefix(entries[i].Initiator, input.InitiatorOfWindow("")) {
 			return false
 		}
 

@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -120,7 +120,7 @@ func ListedOf(xr *unstructured.Unstructured) map[string][]allowance.Listed {
 // placeListed is where a change is that is listed. In a list that is the list: its elements may be elsewhere by now.
 func placeListed(c v1alpha1.HeldChange) allowance.Place {
 	if c.Field == v1alpha1.MutationCreate {
-		return decision.PlaceOfCreation(c.ComposedResource)
+		return request.PlaceOfCreation(c.ComposedResource)
 	}
 
 	path, err := fieldpath.Parse(c.Field)

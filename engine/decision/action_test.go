@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/explain"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 const (
@@ -181,9 +182,9 @@ func TestAnActionOfAnotherSystemIsAllowedForWhatWasAllowedLast(t *testing.T) {
 				tc.action = "apply"
 			}
 
-			got, err := decision.DecideAction(decision.ActionRequest{
+			got, err := explain.DecideAction(explain.ActionRequest{
 				Object: object(t, strings.Replace(tc.object, "ANNOTATIONS", tc.annotations, 1)), Action: tc.action,
-				Basis: decision.Basis{Policies: set(t, tc.policies), Upgrades: compiled(t, tc.windows...), Now: now},
+				Basis: request.Basis{Policies: set(t, tc.policies), Upgrades: compiled(t, tc.windows...), Now: now},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -207,7 +208,7 @@ const managedWorkspace = `{apiVersion: example.org/v1, kind: Workspace, metadata
 
 func TestNothingIsAllowedWhereARecordDoesNotParse(t *testing.T) {
 	for _, annotation := range []string{"allowances", "held", "trace"} {
-		got, err := decision.DecideAction(decision.ActionRequest{
+		got, err := explain.DecideAction(explain.ActionRequest{
 			Object: object(t, strings.Replace(workspace, "ANNOTATIONS", `"kausality.io/`+annotation+`": "}"`, 1)), Action: "apply",
 		})
 		if err == nil || got.Allowed || !strings.Contains(err.Error(), annotation) {

@@ -5,17 +5,25 @@ package decision
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/hold"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
 // Decision is the answer to a Request.
 type Decision struct {
 	// Findings on every gated change, sorted by field.
-	Findings []Finding
+	Findings []finding.Finding
 	// Action taken on unallowed changes; empty means none.
 	Action v1alpha1.ValidationAction
 	// Object is the new object as it should be stored: with our annotations,
@@ -59,7 +67,7 @@ type Decision struct {
 	Shadow []Shadowed
 	// Costs are what the expressions of policies cost, each time that they were evaluated,
 	// in that order; not of [Shadow].
-	Costs []Cost
+	Costs []authority.Cost
 	// Refusal says why what is asked cannot be done at all, such as an
 	// annotation over its limit. Nil otherwise.
 	Refusal error
@@ -68,22 +76,13 @@ type Decision struct {
 	Withheld allowance.Withheld
 
 	// governing are the Enforcements that govern the object, in order.
-	governing []Source
-}
-
-// Cost is what the expressions of a policy cost.
-type Cost struct {
-	// Policy by name.
-	Policy string
-	// Units are CEL's, as Kubernetes counts them: the same for the same input, wherever and
-	// whenever it is evaluated. A policy may spend [policy.CostLimit].
-	Units uint64
+	governing []finding.Source
 }
 
 // Allowed reports whether every change was asked for or is not governed.
 func (d *Decision) Allowed() bool {
 	for _, f := range d.Findings {
-		if f.Verdict == Unallowed {
+		if f.Verdict == finding.Unallowed {
 			return false
 		}
 	}
@@ -92,28 +91,58 @@ func (d *Decision) Allowed() bool {
 }
 
 // answer is the decision, once all is stamped.
-func answer(in *inputs, j *judged, s *stamped) Decision {
+func answer(in *input.Inputs, j *rule.Judged, t *hold.Taken, s *stamp.Stamped) Decision {
 	out := Decision{
-		Findings: j.findings, Action: j.action, Object: s.object, Held: j.held, Refusal: s.refusal,
-		Withheld: j.next, Attestations: s.attestations, Kept: s.kept, Overruled: s.overruled,
-		Warnings: slices.Concat(in.proposal.warnings, warnings(in.o, in.earlier, j)),
-		Problems: in.problems.list, Costs: in.auth.ledger.costs,
+		Findings: j.Findings, Action: j.Action, Object: s.Object, Held: t.Records, Refusal: s.Refusal,
+		Withheld: t.Places, Attestations: s.Attestations, Kept: s.Kept, Overruled: s.Overruled,
+		Warnings: slices.Concat(in.Proposal.Warnings, warnings(in.Objects, in.Earlier, j)),
+		Problems: in.Problems.List, Costs: in.Authority.Ledger.Costs,
 	}
 
-	for _, e := range in.enforced.governing {
+	for _, e := range in.Enforced.Governing {
 		out.Enforcements = append(out.Enforcements, e.Name())
-		out.governing = append(out.governing, sourceOfEnforcement(e))
+		out.governing = append(out.governing, finding.SourceOfEnforcement(e))
 	}
 
 	slices.Sort(out.Enforcements)
-	slices.SortFunc(out.governing, compareSources)
+	slices.SortFunc(out.governing, finding.CompareSources)
 
-	if refuses(j) {
-		out.title = in.o.title() + ": "
+	if j.Refuses() {
+		out.title = in.Objects.Title() + ": "
 	}
 
 	return out
 }
 
-// refuses reports whether an unallowed change is to be refused.
-func refuses(j *judged) bool { return j.action == v1alpha1.ActionDeny && !j.allowed() }
+// HeldNow are the held changes with their fields. The others were listed when they were held first, and are a number here.
+func (d *Decision) HeldNow() []v1alpha1.HeldChange {
+	return slices.DeleteFunc(slices.Clone(d.Held), func(h v1alpha1.HeldChange) bool {
+		_, more := allowance.MoreHeld(h)
+
+		return more
+	})
+}
+
+// DescribeHeld says in at most so many characters what is held; of one change also why, where there is room.
+func (d *Decision) DescribeHeld(most int) string {
+	list := d.HeldNow()
+	texts := make([]string, len(list))
+
+	for i, h := range list {
+		texts[i] = Describe(h)
+	}
+
+	const one, more = "change held: ", "changes held: "
+
+	if len(list) != 1 {
+		return more + message.Join(texts, most-len(more))
+	}
+
+	why := []string{list[0].Missing}
+	of := func(f finding.Finding) bool { return f.Verdict == finding.Unallowed && f.Change.Field == list[0].Field }
+	if i := slices.IndexFunc(d.Findings, of); i >= 0 {
+		why = d.Findings[i].Why()
+	}
+
+	return message.Cut(one+texts[0]+": "+strings.Join(why, "; "), most)
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -78,10 +79,10 @@ func approve(t *testing.T, parent *unstructured.Unstructured, kind, field, diges
 	return a
 }
 
-func byCrossplane(old, is, parent *unstructured.Unstructured) decision.Request {
+func byCrossplane(old, is, parent *unstructured.Unstructured) request.Request {
 	const crossplane = "system:serviceaccount:crossplane-system:crossplane"
 
-	req := decision.Request{Operation: decision.OperationUpdate, Old: old, New: is, Parent: parent, User: policy.User{Name: crossplane}}
+	req := request.Request{Operation: request.OperationUpdate, Old: old, New: is, Parent: parent, User: policy.User{Name: crossplane}}
 	req.Basis.Settings.Crossplane = crossplane
 
 	return req
@@ -272,7 +273,7 @@ func TestAnApprovalOfSomethingHiddenIsOfAllThatIsShown(t *testing.T) {
 	digestOf := func(spec string) string {
 		part := objectOf(t, strings.Replace(approvedPart, "{quota: 1Gi}", spec, 1))
 		req := byCrossplane(nil, part, objectOf(t, approvedXR))
-		req.Operation, req.Action, req.ComposedResource = decision.OperationCreate, v1alpha1.ActionHold, "part"
+		req.Operation, req.Action, req.ComposedResource = request.OperationCreate, v1alpha1.ActionHold, "part"
 		d := decision.Decide(req)
 		lead, _ := d.Lead()
 

@@ -12,6 +12,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 // BenchmarkDecideApprovals measures 1,000 changes of one object of which none is approved, and as
@@ -29,7 +31,7 @@ func BenchmarkDecideApprovals(b *testing.B) {
 				allowed := 0
 
 				for _, f := range decision.Decide(req).Findings {
-					if f.Verdict == decision.Allowed {
+					if f.Verdict == finding.Allowed {
 						allowed++
 					}
 				}
@@ -44,7 +46,7 @@ func BenchmarkDecideApprovals(b *testing.B) {
 
 // approvedFields is a request that changes as many fields of a part of an XR, of which the first are
 // approved.
-func approvedFields(tb testing.TB, changes, approved int) decision.Request {
+func approvedFields(tb testing.TB, changes, approved int) request.Request {
 	tb.Helper()
 
 	xr, old := objectOf(tb, approvedXR), objectOf(tb, approvedPart)

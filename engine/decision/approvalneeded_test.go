@@ -11,6 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -35,7 +36,7 @@ func TestAsManyApproveAsTheEditNeedsThatNeedsTheMost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			if got := decision.RequiredApprovals(tc.edits); got != tc.want {
+			if got := authority.RequiredApprovals(tc.edits); got != tc.want {
 				t.Errorf("%s\n%d, want %d", tc.reason, got, tc.want)
 			}
 		})
@@ -60,7 +61,7 @@ func TestWhatIsLeftOutOfTheRecordTakesTheMostApprovals(t *testing.T) {
 		}
 	}
 
-	req := request(t, policy.User{Name: "hans", Groups: []string{"team"}}, old, `{apiVersion: example.org/v1, kind: Widget, metadata: {name: w}, spec: {`+strings.Join(spec, ", ")+`}}`, "")
+	req := requestFor(t, policy.User{Name: "hans", Groups: []string{"team"}}, old, `{apiVersion: example.org/v1, kind: Widget, metadata: {name: w}, spec: {`+strings.Join(spec, ", ")+`}}`, "")
 	req.Basis.Policies = set(t, fmt.Sprintf(`
 kind: AllowancePolicy
 metadata: {name: most}
@@ -90,7 +91,7 @@ spec:
 		t.Errorf("the last edit is %+v", e)
 	}
 
-	if got := decision.RequiredApprovals(edits); got != 5 {
+	if got := authority.RequiredApprovals(edits); got != 5 {
 		t.Errorf("%d have to approve, want 5", got)
 	}
 }

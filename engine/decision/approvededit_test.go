@@ -17,6 +17,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -122,11 +124,11 @@ func TestAnApprovedEditIsAsIfSomebodyHadMadeItWhoMay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := fixture.Parse(t, edited)
-			req := decision.Request{Operation: decision.OperationUpdate, User: policy.User{Name: "berta"}}
+			req := request.Request{Operation: request.OperationUpdate, User: policy.User{Name: "berta"}}
 			req.Basis.Now = time.Unix(0, 0)
 			req.Basis.Policies = editPolicies(t, tc.condition)
 
-			recorded, err := decision.RecordedEdits(u)
+			recorded, err := input.RecordedEdits(u)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +136,7 @@ func TestAnApprovedEditIsAsIfSomebodyHadMadeItWhoMay(t *testing.T) {
 			for _, e := range recorded {
 				for _, field := range tc.approve {
 					if e.Field == field {
-						req.Approved = append(req.Approved, decision.ApprovedEdit{
+						req.Approved = append(req.Approved, request.ApprovedEdit{
 							Digest: e.Digest, Initiator: "berta", Hop: v1alpha1.Hop{Kind: "ChangeApproval", Name: "ok", Generation: 1, Field: "spec"},
 						})
 					}

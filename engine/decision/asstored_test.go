@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -72,10 +73,10 @@ func TestWhatAProviderTakesAwayIsNotStoredAgain(t *testing.T) {
 				u.SetAnnotations(annotations)
 			}
 
-			d := decision.Decide(decision.Request{
+			d := decision.Decide(request.Request{
 				Basis: inforce.NewCache().Set(inforce.Objects{}).Basis(
-					decision.Settings{Crossplane: corpus.Crossplane, Manager: corpus.Manager}, time.Date(2026, 1, 6, 12, 0, 0, 0, time.UTC)),
-				Operation: decision.OperationUpdate, Parent: fixture.Parse(t, xr), FieldManager: manager,
+					request.Settings{Crossplane: corpus.Crossplane, Manager: corpus.Manager}, time.Date(2026, 1, 6, 12, 0, 0, 0, time.UTC)),
+				Operation: request.OperationUpdate, Parent: fixture.Parse(t, xr), FieldManager: manager,
 				Old: stored, New: asked,
 				User: policy.User{Name: tc.user, Groups: policy.ServiceAccountGroups(tc.user)},
 			})

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 func TestAParentIsBehindThatItsChildsWriterSawNewer(t *testing.T) {
@@ -36,21 +36,21 @@ func TestAParentIsBehindThatItsChildsWriterSawNewer(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		reason string
-		req    decision.Request
+		req    request.Request
 		want   bool
 	}{
-		"Behind":  {"Its writer saw generation 24.", decision.Request{Old: child(""), New: child(seen), Parent: parent(23)}, true},
-		"New":     {"So for what is made.", decision.Request{New: child(seen), Parent: parent(23)}, true},
-		"Same":    {"That is the one there is.", decision.Request{Old: child(""), New: child(seen), Parent: parent(24)}, false},
-		"Before":  {"It said so before.", decision.Request{Old: child(seen), New: child(seen), Parent: parent(23)}, false},
-		"Other":   {"It came through another.", decision.Request{Old: child(""), New: child(other), Parent: parent(23)}, false},
-		"None":    {"Its writer says nothing.", decision.Request{Old: child(""), New: child(""), Parent: parent(23)}, false},
-		"Made up": {"What does not parse says nothing.", decision.Request{Old: child(""), New: child("{"), Parent: parent(23)}, false},
-		"Root":    {"It has no parent.", decision.Request{Old: child(""), New: child(seen)}, false},
-		"Deleted": {"It is deleted.", decision.Request{Old: child(seen), Parent: parent(23)}, false},
+		"Behind":  {"Its writer saw generation 24.", request.Request{Old: child(""), New: child(seen), Parent: parent(23)}, true},
+		"New":     {"So for what is made.", request.Request{New: child(seen), Parent: parent(23)}, true},
+		"Same":    {"That is the one there is.", request.Request{Old: child(""), New: child(seen), Parent: parent(24)}, false},
+		"Before":  {"It said so before.", request.Request{Old: child(seen), New: child(seen), Parent: parent(23)}, false},
+		"Other":   {"It came through another.", request.Request{Old: child(""), New: child(other), Parent: parent(23)}, false},
+		"None":    {"Its writer says nothing.", request.Request{Old: child(""), New: child(""), Parent: parent(23)}, false},
+		"Made up": {"What does not parse says nothing.", request.Request{Old: child(""), New: child("{"), Parent: parent(23)}, false},
+		"Root":    {"It has no parent.", request.Request{Old: child(""), New: child(seen)}, false},
+		"Deleted": {"It is deleted.", request.Request{Old: child(seen), Parent: parent(23)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := decision.Behind(&tc.req); got != tc.want {
+			if got := request.Behind(&tc.req); got != tc.want {
 				t.Errorf("%s\nBehind: got %t", tc.reason, got)
 			}
 		})

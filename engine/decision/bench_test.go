@@ -15,6 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -81,7 +82,7 @@ status:
 // scene is one change to decide on, with the two policies that match it: one
 // that allows it, and one for somebody else.
 type scene struct {
-	request  decision.Request
+	request  request.Request
 	policies [2]string
 	// bound is true where bindings let the user initiate.
 	bound bool
@@ -92,7 +93,7 @@ type scene struct {
 }
 
 // in is the scene with n policies, and a binding for every ten.
-func (s scene) in(tb testing.TB, n int) decision.Request {
+func (s scene) in(tb testing.TB, n int) request.Request {
 	tb.Helper()
 
 	req := s.request
@@ -158,7 +159,7 @@ func scenes(tb testing.TB) map[string]scene {
 
 	return map[string]scene{
 		"object=Deployment": {
-			request: request(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
+			request: requestFor(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
 			policies: [2]string{
 				`{metadata: {name: deployment-to-replicaset}, spec: {match: {apiGroup: apps, kind: Deployment, fields: [spec.replicas, "spec.template.spec.containers[*].image"], capture: ["metadata.annotations[jira]"]},
 				  subjects: [{kind: Group, name: platform-team, mayInitiate: true}, {kind: ServiceAccount, name: deployment-controller, namespace: kube-system}],
@@ -167,7 +168,7 @@ func scenes(tb testing.TB) map[string]scene {
 			},
 		},
 		"object=BoundDeployment": {
-			request: request(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
+			request: requestFor(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
 			policies: [2]string{
 				`{metadata: {name: deployment-to-replicaset}, spec: {bindingMode: Required, match: {apiGroup: apps, kind: Deployment, fields: [spec.replicas, "spec.template.spec.containers[*].image"], capture: ["metadata.annotations[jira]"]},
 				  allow: [{kind: ReplicaSet, mutations: [create, spec.replicas, spec.template]}]}}`,
@@ -176,7 +177,7 @@ func scenes(tb testing.TB) map[string]scene {
 			bound: true,
 		},
 		"object=LimitedDeployment": {
-			request: request(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
+			request: requestFor(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
 			policies: [2]string{
 				`{metadata: {name: deployment-to-replicaset}, spec: {paramKind: {apiVersion: platform.example.org/v1, kind: Limit}, paramRef: {name: default},
 				  match: {apiGroup: apps, kind: Deployment, fields: [spec.replicas, "spec.template.spec.containers[*].image"], cel: ["object.spec.replicas <= params.spec.replicas"]},
@@ -189,7 +190,7 @@ func scenes(tb testing.TB) map[string]scene {
 			}},
 		},
 		"object=BoundLimitedDeployment": {
-			request: request(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
+			request: requestFor(tb, hans(), deployment, edit(tb, deployment, "checkout:v1.4.2", "checkout:v1.5.0"), ""),
 			policies: [2]string{
 				`{metadata: {name: deployment-to-replicaset}, spec: {bindingMode: Required, paramKind: {apiVersion: platform.example.org/v1, kind: Limit}, paramRef: {name: default},
 				  match: {apiGroup: apps, kind: Deployment, fields: [spec.replicas, "spec.template.spec.containers[*].image"],
@@ -203,7 +204,7 @@ func scenes(tb testing.TB) map[string]scene {
 			}},
 		},
 		"object=RefusedManagedResource": {
-			request: request(tb, crossplane(), instance, edit(tb, instance, "    instanceClass: db.t3.medium\n    dbName: ", "    instanceClass: db.t3.medium\n    dbName: other-"), benchmarkParent),
+			request: requestFor(tb, crossplane(), instance, edit(tb, instance, "    instanceClass: db.t3.medium\n    dbName: ", "    instanceClass: db.t3.medium\n    dbName: other-"), benchmarkParent),
 			policies: [2]string{
 				`{metadata: {name: xdatabase-to-rds}, spec: {match: {apiGroup: example.org, kind: XDatabase, fields: [spec.size]},
 				  subjects: [{kind: ServiceAccount, name: crossplane, namespace: crossplane-system}],
@@ -213,7 +214,7 @@ func scenes(tb testing.TB) map[string]scene {
 			refused: true,
 		},
 		"object=ManagedResource": {
-			request: request(tb, crossplane(), instance, edit(tb, instance, "    instanceClass: db.t3.medium\n    dbName", "    instanceClass: db.t3.large\n    dbName"), benchmarkParent),
+			request: requestFor(tb, crossplane(), instance, edit(tb, instance, "    instanceClass: db.t3.medium\n    dbName", "    instanceClass: db.t3.large\n    dbName"), benchmarkParent),
 			policies: [2]string{
 				`{metadata: {name: xdatabase-to-rds}, spec: {match: {apiGroup: example.org, kind: XDatabase, fields: [spec.size]},
 				  subjects: [{kind: ServiceAccount, name: crossplane, namespace: crossplane-system}],
@@ -288,7 +289,7 @@ func BenchmarkDecideRatio(b *testing.B) {
 			var took [2]time.Duration
 
 			for b.Loop() {
-				for i, req := range []decision.Request{few, many} {
+				for i, req := range []request.Request{few, many} {
 					start := time.Now()
 
 					for range turn {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -57,10 +58,10 @@ func TestPoliciesAndModeHaveTwoWriters(t *testing.T) {
 				return out
 			}
 
-			req := decision.Request{
-				Operation: decision.OperationUpdate, Old: gatedInstance(true, 1, "Observe"), New: gatedInstance(true, 1, "Observe"),
+			req := request.Request{
+				Operation: request.OperationUpdate, Old: gatedInstance(true, 1, "Observe"), New: gatedInstance(true, 1, "Observe"),
 				User: policy.User{Name: tc.user}, FieldManager: tc.manager,
-				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}}, Action: v1alpha1.ActionHold, Parent: xr,
+				Basis: request.Basis{Settings: request.Settings{Crossplane: crossplaneUser}}, Action: v1alpha1.ActionHold, Parent: xr,
 			}
 			req.Old.SetAnnotations(asking(tc.was))
 			req.New.SetAnnotations(asking(tc.is))

@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -52,7 +53,7 @@ func TestEditsAreRecordedWhereAPolicySaysWhoMayMakeThem(t *testing.T) {
 				t.Fatal(bad)
 			}
 
-			basis := decision.Basis{Policies: set}
+			basis := request.Basis{Policies: set}
 
 			if tc.resource != "" {
 				in := v1alpha1.Enforcement{}
@@ -106,8 +107,8 @@ func TestTheRecordOfEditsIsBounded(t *testing.T) {
 	}
 
 	ask := func(old, obj *unstructured.Unstructured) *unstructured.Unstructured {
-		return decision.Decide(decision.Request{
-			Operation: decision.OperationUpdate, Old: old, New: obj, Basis: decision.Basis{Policies: set, Now: time.Unix(0, 0)},
+		return decision.Decide(request.Request{
+			Operation: request.OperationUpdate, Old: old, New: obj, Basis: request.Basis{Policies: set, Now: time.Unix(0, 0)},
 			User: policy.User{Name: strings.Repeat("u", 1000), Groups: make([]string, 100)},
 		}).Object
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -36,10 +37,10 @@ func Example() {
 			"spec":     map[string]any{"size": size},
 		}}
 	}
-	req := decision.Request{
-		Operation: decision.OperationUpdate, Old: claim("small"), New: claim("large"),
+	req := request.Request{
+		Operation: request.OperationUpdate, Old: claim("small"), New: claim("large"),
 		User:  policy.User{Name: "hans@example.com", Groups: []string{"platform-team"}},
-		Basis: decision.Basis{Policies: policy.NewSet(compiled), Now: time.Date(2026, time.March, 1, 9, 0, 0, 0, time.UTC)},
+		Basis: request.Basis{Policies: policy.NewSet(compiled), Now: time.Date(2026, time.March, 1, 9, 0, 0, 0, time.UTC)},
 	}
 
 	d := decision.Decide(req)

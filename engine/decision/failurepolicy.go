@@ -7,6 +7,10 @@ import (
 	"slices"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -18,22 +22,23 @@ import (
 // is the objects, the user and the Enforcements; it returns the names of those
 // that have it so. Whole is false where the objects are not the ones that
 // Enforcements select by, as of a request to scale.
-func MustDecide(req Request, whole bool) ([]string, bool) {
-	ledger := &ledger{}
+func MustDecide(req request.Request, whole bool) ([]string, bool) {
+	ledger := &authority.Ledger{}
 
-	in, err := asked(&req, &ledger.problems)
-	if err != nil || neverEnforced(in.o, req.Basis.Settings.Manager) || deletesForOthers(in.by.User) {
+	in, err := input.Asked(&req, &ledger.Problems)
+	if err != nil || input.NeverEnforced(in.Objects, req.Basis.Settings.Manager) || request.DeletesForOthers(in.Writer.User) {
 		return nil, false
 	}
 
-	in.auth = newAuthority(&req, in.o, in.by, ledger)
-	in.outside.gated = readGated(in.o, in.by)
+	in.Authority = authority.New(&req, in.Objects, in.Writer, ledger)
+	in.External.Gated = input.ReadGated(in.Objects, in.Writer)
 
 	var out []string
 
 	for _, e := range req.Basis.Enforcements {
 		if e.Spec().FailurePolicy != v1alpha1.FailurePolicyIgnore &&
-			enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold) && mayGovern(in.o, in.auth.rawInput(), e, whole) {
+			enforcement.Strictness(e.Action()) >= enforcement.Strictness(v1alpha1.ActionHold) &&
+			mayGovern(in.Objects, in.Authority.RawInput(), e, whole) {
 			out = append(out, e.Name())
 		}
 	}
@@ -41,12 +46,12 @@ func MustDecide(req Request, whole bool) ([]string, bool) {
 	slices.Sort(out)
 
 	// What is held without an Enforcement is not stored while we are down either.
-	return out, len(out) > 0 || actionOnUnallowed(in, nil) == v1alpha1.ActionHold
+	return out, len(out) > 0 || rule.ActionOnUnallowed(in, nil) == v1alpha1.ActionHold
 }
 
 // mayGovern reports whether an Enforcement governs the object, or might.
-func mayGovern(o objects, in policy.Input, e *enforcement.Enforcement, whole bool) bool {
-	target := o.enforcementTarget()
+func mayGovern(o request.Objects, in policy.Input, e *enforcement.Enforcement, whole bool) bool {
+	target := o.EnforcementTarget()
 
 	if whole {
 		governs, _ := e.Governs(target, in) // What cannot be evaluated fails as it is to.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -97,21 +97,21 @@ func edit(tb testing.TB, text string, pairs ...string) string {
 	return text
 }
 
-func request(tb testing.TB, user policy.User, old, obj, parent string) decision.Request {
+func requestFor(tb testing.TB, user policy.User, old, obj, parent string) request.Request {
 	tb.Helper()
 
-	op := decision.OperationUpdate
+	op := request.OperationUpdate
 
 	switch {
 	case old == "":
-		op = decision.OperationCreate
+		op = request.OperationCreate
 	case obj == "":
-		op = decision.OperationDelete
+		op = request.OperationDelete
 	}
 
-	return decision.Request{
+	return request.Request{
 		Operation: op, Old: object(tb, old), New: object(tb, obj), Parent: object(tb, parent), User: user,
-		Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser, Manager: managerUser}, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		Basis: request.Basis{Settings: request.Settings{Crossplane: crossplaneUser, Manager: managerUser}, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	}
 }
 

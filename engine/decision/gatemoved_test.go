@@ -11,6 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -56,10 +57,10 @@ func TestAGateThatWasMovedMeanwhileIsLeftAsItIs(t *testing.T) {
 		"Patched": {reason: "So is what Crossplane's account writes otherwise.", manager: "kubectl", was: closed, is: open, want: open},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := decision.Request{
-				Operation: decision.OperationUpdate, Old: gatedInstance(true, 1, tc.was...), New: gatedInstance(!tc.taken, 1, tc.is...),
+			req := request.Request{
+				Operation: request.OperationUpdate, Old: gatedInstance(true, 1, tc.was...), New: gatedInstance(!tc.taken, 1, tc.is...),
 				User: policy.User{Name: crossplaneUser}, FieldManager: managedfields.ComposedManager + "0",
-				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
+				Basis: request.Basis{Settings: request.Settings{Crossplane: crossplaneUser}},
 			}
 
 			if tc.user != "" {
@@ -99,10 +100,10 @@ func TestAGateThatWasMovedStaysOurs(t *testing.T) {
 	resource.Map(was.Object, "metadata")["managedFields"] = owns
 	resource.Map(is.Object, "metadata")["managedFields"] = entry(map[string]any{})
 
-	d := decision.Decide(decision.Request{
-		Operation: decision.OperationUpdate, Old: was, New: is,
+	d := decision.Decide(request.Request{
+		Operation: request.OperationUpdate, Old: was, New: is,
 		User: policy.User{Name: crossplaneUser}, FieldManager: managedfields.ComposedManager + "0",
-		Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
+		Basis: request.Basis{Settings: request.Settings{Crossplane: crossplaneUser}},
 	})
 
 	if diff := cmp.Diff(owns, resource.List(d.Object.Object, "metadata", "managedFields")); diff != "" {
@@ -130,10 +131,10 @@ func TestAWriteThatIsAllPutBackOwnsNothing(t *testing.T) {
 			resource.Map(is.Object, "metadata")["managedFields"] = owners("after")
 			tc.change(is)
 
-			d := decision.Decide(decision.Request{
-				Operation: decision.OperationUpdate, Old: was, New: is,
+			d := decision.Decide(request.Request{
+				Operation: request.OperationUpdate, Old: was, New: is,
 				User: policy.User{Name: crossplaneUser}, FieldManager: managedfields.ComposedManager + "0",
-				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
+				Basis: request.Basis{Settings: request.Settings{Crossplane: crossplaneUser}},
 			})
 
 			if diff := cmp.Diff(owners(tc.want), resource.List(d.Object.Object, "metadata", "managedFields")); diff != "" {
@@ -156,10 +157,10 @@ func TestAGateThatWasMovedPreventsNothingElseFromBeingStored(t *testing.T) {
 	is := gatedInstance(true, 1, "Observe", "LateInitialize", "Update")
 	resource.Map(is.Object, "metadata")["labels"] = map[string]any{"team": "a"}
 
-	d := decision.Decide(decision.Request{
-		Operation: decision.OperationUpdate, Old: gatedInstance(true, 1, "Observe", "LateInitialize"), New: is,
+	d := decision.Decide(request.Request{
+		Operation: request.OperationUpdate, Old: gatedInstance(true, 1, "Observe", "LateInitialize"), New: is,
 		User: policy.User{Name: crossplaneUser}, FieldManager: managedfields.ComposedManager + "0",
-		Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
+		Basis: request.Basis{Settings: request.Settings{Crossplane: crossplaneUser}},
 	})
 
 	if got := resource.String(d.Object.Object, "metadata", "labels", "team"); got != "a" {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -59,13 +59,13 @@ func TestADecisionIsGoodForAsLongAsTimeMakesNoDifference(t *testing.T) {
 				t.Fatal(set.Bad)
 			}
 
-			if got := set.Basis(decision.Settings{}, now).GoodFor(time.Hour); got != tc.want {
+			if got := set.Basis(request.Settings{}, now).GoodFor(time.Hour); got != tc.want {
 				t.Errorf("%s\n%s, want %s", tc.reason, got, tc.want)
 			}
 		})
 	}
 
-	if got := (decision.Basis{Now: now}).GoodFor(time.Hour); got != time.Hour {
+	if got := (request.Basis{Now: now}).GoodFor(time.Hour); got != time.Hour {
 		t.Errorf("%s where nothing is in force", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -55,8 +56,8 @@ func TestTheRecordOfWhatIsHeldKeepsToItsBudget(t *testing.T) {
 		"spec":     map[string]any{"resourceRef": map[string]any{"apiVersion": "example.org/v1", "kind": "XR", "name": "x"}},
 	}}
 
-	d := decision.Decide(decision.Request{
-		Old: xr(was), New: xr(is), Parent: claim, Basis: decision.Basis{Policies: policy.NewSet(compiled)},
+	d := decision.Decide(request.Request{
+		Old: xr(was), New: xr(is), Parent: claim, Basis: request.Basis{Policies: policy.NewSet(compiled)},
 		User: policy.User{Name: "system:serviceaccount:crossplane-system:crossplane"},
 	})
 

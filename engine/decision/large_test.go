@@ -13,6 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 const (
@@ -58,7 +59,7 @@ func TestALargeAndDeepObjectIsNoTrouble(t *testing.T) {
 		t.Fatalf("%d bytes, %v", len(raw), err)
 	}
 
-	d := decision.Decide(decision.Request{Operation: decision.OperationUpdate, Old: old, New: obj, ParentGone: true, Action: v1alpha1.ActionHold})
+	d := decision.Decide(request.Request{Operation: request.OperationUpdate, Old: old, New: obj, ParentGone: true, Action: v1alpha1.ActionHold})
 
 	const removed = elements / 2 * 3 // Their fields.
 	if len(d.Findings) != removed+1 {
@@ -70,7 +71,7 @@ func TestALargeAndDeepObjectIsNoTrouble(t *testing.T) {
 		t.Errorf("the last finding is %.80s...", f.Field)
 	}
 
-	again := decision.Decide(decision.Request{Operation: decision.OperationUpdate, Old: old, New: d.Object, ParentGone: true})
+	again := decision.Decide(request.Request{Operation: request.OperationUpdate, Old: old, New: d.Object, ParentGone: true})
 	if len(again.Findings) > 0 {
 		t.Errorf("all is held, but %d fields differ", len(again.Findings))
 	}
@@ -79,7 +80,7 @@ func TestALargeAndDeepObjectIsNoTrouble(t *testing.T) {
 // BenchmarkDecideLarge measures one change in an object of 1.5 MiB and 100
 // levels, beside decoding it from JSON.
 func BenchmarkDecideLarge(b *testing.B) {
-	req := decision.Request{Operation: decision.OperationUpdate, Old: large(b, "a", 0), New: large(b, "b", 0), ParentGone: true}
+	req := request.Request{Operation: request.OperationUpdate, Old: large(b, "a", 0), New: large(b, "b", 0), ParentGone: true}
 
 	b.Run("size=1.5MiB/by=kausality", func(b *testing.B) {
 		b.ReportAllocs()

@@ -4,10 +4,11 @@
 package decision
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 )
 
 // Do is what is to be done with a request.
@@ -88,7 +89,7 @@ func (d *Decision) Outcome() Outcome {
 		return d.passed(answer)
 	case len(d.Findings) == 0:
 		return OutcomeUnchanged
-	case !slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.Verdict == Allowed }):
+	case !slices.ContainsFunc(d.Findings, func(f finding.Finding) bool { return f.Verdict == finding.Allowed }):
 		return OutcomeUngoverned
 	default:
 		return OutcomeAllowed
@@ -110,19 +111,9 @@ func (d *Decision) passed(answer Answer) Outcome {
 // Initiated reports whether a change is allowed because its user may initiate it, and
 // not because of what somebody asked for above.
 func (d *Decision) Initiated() bool {
-	return slices.ContainsFunc(d.Findings, func(f Finding) bool { return f.Rule == RuleInitiate })
+	return slices.ContainsFunc(d.Findings, func(f finding.Finding) bool { return f.Rule == finding.RuleInitiate })
 }
 
 // Lead is the finding that says most of the decision: the first that is not
 // allowed, or else the first that is. False where nothing is found.
-func (d *Decision) Lead() (Finding, bool) { return lead(d.Findings) }
-
-func lead(findings []Finding) (Finding, bool) {
-	if len(findings) == 0 {
-		return Finding{}, false
-	}
-
-	weight := func(f Finding) int { return slices.Index([]Verdict{Unallowed, Allowed, Ungoverned}, f.Verdict) }
-
-	return slices.MinFunc(findings, func(a, b Finding) int { return cmp.Compare(weight(a), weight(b)) }), true
-}
+func (d *Decision) Lead() (finding.Finding, bool) { return stamp.Lead(d.Findings) }

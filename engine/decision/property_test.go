@@ -20,6 +20,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -29,13 +31,13 @@ import (
 
 // ground is a request before its policies are compiled.
 type ground struct {
-	request      decision.Request
+	request      request.Request
 	policies     []v1alpha1.AllowancePolicy
 	enforcements []v1alpha1.Enforcement
 }
 
 // with is the request under some policies.
-func (g ground) with(tb rapid.TB, policies []v1alpha1.AllowancePolicy) decision.Request {
+func (g ground) with(tb rapid.TB, policies []v1alpha1.AllowancePolicy) request.Request {
 	tb.Helper()
 
 	set, bad := policy.NewCache().Set(policies)
@@ -234,10 +236,10 @@ func parent(t *rapid.T, settles bool) *unstructured.Unstructured {
 
 // drawn is any request.
 func drawn(t *rapid.T) ground {
-	g := ground{request: decision.Request{
-		Operation: pick(t, "operation", decision.OperationCreate, decision.OperationUpdate, decision.OperationUpdate, decision.OperationDelete),
+	g := ground{request: request.Request{
+		Operation: pick(t, "operation", request.OperationCreate, request.OperationUpdate, request.OperationUpdate, request.OperationDelete),
 		User:      users().Draw(t, "user"),
-		Basis:     decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser, Manager: managerUser}, Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)},
+		Basis:     request.Basis{Settings: request.Settings{Crossplane: crossplaneUser, Manager: managerUser}, Now: time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)},
 		Resource:  schema.GroupResource{Group: "example.org", Resource: "children"},
 		Action:    pick[v1alpha1.ValidationAction](t, "action", "", "", v1alpha1.ActionDeny, v1alpha1.ActionHold, v1alpha1.ActionAudit),
 	}}
@@ -246,7 +248,7 @@ func drawn(t *rapid.T) ground {
 		g.policies = append(g.policies, allowancePolicy(t, fmt.Sprintf("p%d", i)))
 	}
 
-	if g.request.Operation != decision.OperationCreate {
+	if g.request.Operation != request.OperationCreate {
 		obj := thing(t, "Child")
 		meta, _ := obj["metadata"].(map[string]any)
 		annotations, _ := meta["annotations"].(map[string]any)
@@ -254,7 +256,7 @@ func drawn(t *rapid.T) ground {
 		g.request.Old = &unstructured.Unstructured{Object: obj}
 	}
 
-	if g.request.Operation != decision.OperationDelete {
+	if g.request.Operation != request.OperationDelete {
 		g.request.New = &unstructured.Unstructured{Object: thing(t, "Child")}
 	}
 
@@ -336,12 +338,12 @@ func TestOneMorePolicyRefusesNothingThatIsAllowed(t *testing.T) {
 
 		for _, f := range without.Findings {
 			// The first policy of a kind that names create governs how one is made; before that its fields are free.
-			if f.Verdict != decision.Allowed || namesCreate(more) && !namesCreate(g.policies) {
+			if f.Verdict != finding.Allowed || namesCreate(more) && !namesCreate(g.policies) {
 				continue
 			}
 
-			i := slices.IndexFunc(with.Findings, func(o decision.Finding) bool { return o.Change.Same(f.Change) })
-			if i < 0 || with.Findings[i].Verdict != decision.Allowed {
+			i := slices.IndexFunc(with.Findings, func(o finding.Finding) bool { return o.Change.Same(f.Change) })
+			if i < 0 || with.Findings[i].Verdict != finding.Allowed {
 				t.Errorf("%s is allowed by %s, and not with one more policy: %+v", f.Change.Field, f.Rule, with.Findings)
 			}
 		}
@@ -385,8 +387,8 @@ func TestPruningChangesNoVerdict(t *testing.T) {
 
 		type verdict struct {
 			Field     string
-			Verdict   decision.Verdict
-			Rule      decision.Rule
+			Verdict   finding.Verdict
+			Rule      finding.Rule
 			Policy    string
 			Initiator string
 			Trace     []v1alpha1.Hop
@@ -416,7 +418,7 @@ func TestAnUnchangedObjectHasNoFindings(t *testing.T) {
 
 		// One that carries a grant to delete it announces that.
 		g.request.Old = staying(t, g.request.Old)
-		g.request.Operation, g.request.New = decision.OperationUpdate, g.request.Old.DeepCopy()
+		g.request.Operation, g.request.New = request.OperationUpdate, g.request.Old.DeepCopy()
 		d := decision.Decide(g.with(t, g.policies))
 
 		if len(d.Findings) > 0 || len(d.Warnings) > 0 {
@@ -491,7 +493,7 @@ func FuzzDecide(f *testing.F) {
 			return
 		}
 
-		req.Operation, req.New = decision.OperationUpdate, req.Old
+		req.Operation, req.New = request.OperationUpdate, req.Old
 		again := resource.Annotation(req.Old, v1alpha1.AnnotationHeld) // Its user may make them again.
 		if d := decision.Decide(req); len(d.Findings) > 0 && again == "" {
 			t.Errorf("an unchanged object has findings: %+v", d.Findings)

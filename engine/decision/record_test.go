@@ -16,6 +16,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -63,10 +65,10 @@ func denying(t *testing.T, exceptions ...v1alpha1.Exception) *enforcement.Enforc
 }
 
 // shopRequest changes a shop's size and zone.
-func shopRequest(t *testing.T, u policy.User, size, zone string) decision.Request {
+func shopRequest(t *testing.T, u policy.User, size, zone string) request.Request {
 	t.Helper()
 
-	req := request(t, u, edit(t, shop, "SIZE", "small", "ZONE", "a"), edit(t, shop, "SIZE", size, "ZONE", zone), "")
+	req := requestFor(t, u, edit(t, shop, "SIZE", "small", "ZONE", "a"), edit(t, shop, "SIZE", size, "ZONE", zone), "")
 	req.Basis.Policies = set(t, recordedPolicies)
 	req.Basis.Enforcements = []*enforcement.Enforcement{denying(t)}
 	req.Resource = schema.GroupResource{Group: "example.org", Resource: "shops"}
@@ -89,27 +91,27 @@ func TestADecisionIsRecordedWithWhatItWasMadeBy(t *testing.T) {
 
 	cases := map[string]struct {
 		reason string
-		req    func(t *testing.T) decision.Request
+		req    func(t *testing.T) request.Request
 		want   recorded
 	}{
 		"Allowed": {
 			reason: "The policy that allowed it is named with its generation, and what it captured, but no credential.",
-			req:    func(t *testing.T) decision.Request { t.Helper(); return shopRequest(t, hans(), "large", "a") },
+			req:    func(t *testing.T) request.Request { t.Helper(); return shopRequest(t, hans(), "large", "a") },
 			want:   recorded{decision.OutcomeAllowed, []string{"spec.size"}, []string{"size@3"}, governed, ticket},
 		},
 		"Denied": {
 			reason: "What is refused tells of the policies that would allow it, and the ticket that was of no use.",
-			req:    func(t *testing.T) decision.Request { t.Helper(); return shopRequest(t, anna, "large", "b") },
+			req:    func(t *testing.T) request.Request { t.Helper(); return shopRequest(t, anna, "large", "b") },
 			want:   recorded{decision.OutcomeDenied, []string{"spec.size", "spec.zone"}, []string{"size@3", "zone@7"}, governed, ticket},
 		},
 		"Part": {
 			reason: "Of a change that is allowed in part, the fields that are not tell most.",
-			req:    func(t *testing.T) decision.Request { t.Helper(); return shopRequest(t, hans(), "large", "b") },
+			req:    func(t *testing.T) request.Request { t.Helper(); return shopRequest(t, hans(), "large", "b") },
 			want:   recorded{decision.OutcomeDenied, []string{"spec.zone"}, []string{"zone@7"}, governed, ticket},
 		},
 		"Exception": {
 			reason: "An exception is of a generation of its Enforcement, and its reason is attested.",
-			req: func(t *testing.T) decision.Request {
+			req: func(t *testing.T) request.Request {
 				t.Helper()
 
 				req := shopRequest(t, anna, "small", "b")
@@ -130,7 +132,7 @@ func TestADecisionIsRecordedWithWhatItWasMadeBy(t *testing.T) {
 		},
 		"Window": {
 			reason: "A window is named with its generation, as a policy is.",
-			req: func(t *testing.T) decision.Request {
+			req: func(t *testing.T) request.Request {
 				t.Helper()
 
 				req := shopRequest(t, policy.User{Name: crossplaneUser}, "small", "b")
@@ -146,7 +148,7 @@ func TestADecisionIsRecordedWithWhatItWasMadeBy(t *testing.T) {
 		},
 		"Ungoverned": {
 			reason: "Nothing is told of what nobody governs.",
-			req: func(t *testing.T) decision.Request {
+			req: func(t *testing.T) request.Request {
 				t.Helper()
 
 				req := shopRequest(t, anna, "small", "b")
@@ -173,7 +175,7 @@ func TestADecisionIsRecordedWithWhatItWasMadeBy(t *testing.T) {
 	}
 }
 
-func names(list []decision.Source) []string {
+func names(list []finding.Source) []string {
 	if len(list) == 0 {
 		return nil
 	}
@@ -203,7 +205,7 @@ func TestARefusalSaysWhyOfEachField(t *testing.T) {
 	}
 
 	gone := shopRequest(t, anna, "small", "a")
-	gone.Operation, gone.New = decision.OperationDelete, nil
+	gone.Operation, gone.New = request.OperationDelete, nil
 
 	d = decision.Decide(gone)
 	if got := d.Causes(); len(got) != 1 || got[0].Field != "" || !strings.Contains(got[0].Message, "delete") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -80,10 +81,10 @@ func TestTheRecordIsOfWhatIsStored(t *testing.T) {
 			manager := managedfields.ManagerOf(parent)
 			old, obj := recordedDeployment(t, "web-1", 1, manager), recordedDeployment(t, "web-2", 2, manager)
 
-			d := decision.Decide(decision.Request{
-				Operation: decision.OperationUpdate, Parent: parent, Action: tc.action, Old: old, New: obj,
+			d := decision.Decide(request.Request{
+				Operation: request.OperationUpdate, Parent: parent, Action: tc.action, Old: old, New: obj,
 				User: policy.User{Name: crossplaneUser}, FieldManager: manager,
-				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
+				Basis: request.Basis{Settings: request.Settings{Crossplane: crossplaneUser}},
 			})
 
 			if d.Answer().Refuses() != tc.denied || len(d.Problems) > 0 {
@@ -129,9 +130,9 @@ func TestAnElementThatIsHeldKeepsItsRecord(t *testing.T) {
 
 	resource.Map(old.Object, "metadata", "annotations")[v1alpha1.AnnotationWish] = text
 
-	d := decision.Decide(decision.Request{
-		Operation: decision.OperationUpdate, Parent: parent, Action: v1alpha1.ActionHold, Old: old, New: obj,
-		User: policy.User{Name: crossplaneUser}, FieldManager: manager, Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
+	d := decision.Decide(request.Request{
+		Operation: request.OperationUpdate, Parent: parent, Action: v1alpha1.ActionHold, Old: old, New: obj,
+		User: policy.User{Name: crossplaneUser}, FieldManager: manager, Basis: request.Basis{Settings: request.Settings{Crossplane: crossplaneUser}},
 	})
 
 	got := parsed(t, d.Object)

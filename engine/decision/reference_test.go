@@ -12,6 +12,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -85,10 +87,10 @@ spec:
 `
 
 // ask is a request under the reference's policies.
-func ask(tb testing.TB, user policy.User, old, obj, parent string) decision.Request {
+func ask(tb testing.TB, user policy.User, old, obj, parent string) request.Request {
 	tb.Helper()
 
-	req := request(tb, user, old, obj, parent)
+	req := requestFor(tb, user, old, obj, parent)
 	req.Basis.Policies = referencePolicies(tb)
 
 	return req
@@ -171,7 +173,7 @@ func TestTheReferencesChainRunsFromClaimToManagedResource(t *testing.T) {
 		t.Fatalf("allowances of the managed resource, -want, +got:\n%s", diff)
 	}
 
-	if f := onManaged.Findings; len(f) != 1 || f[0].Rule != decision.RuleAllowance || f[0].Policy != "xdatabase-to-rds" {
+	if f := onManaged.Findings; len(f) != 1 || f[0].Rule != finding.RuleAllowance || f[0].Policy != "xdatabase-to-rds" {
 		t.Errorf("findings: %+v", f)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -72,11 +74,11 @@ func TestTheWebhookLetsThroughWhatTheFunctionRepairs(t *testing.T) {
 		"Of what is created": {old, withRepair(t, obj, wish.KeyOfCreation, first), crossplanesUser, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := decision.Decide(decision.Request{
-				Basis: decision.Basis{
-					Settings: decision.Settings{Crossplane: crossplanesUser}, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+			d := decision.Decide(request.Request{
+				Basis: request.Basis{
+					Settings: request.Settings{Crossplane: crossplanesUser}, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 				},
-				Operation: decision.OperationUpdate, Old: test.old, New: test.obj, Parent: xr, ParentSettles: true, Action: v1alpha1.ActionHold,
+				Operation: request.OperationUpdate, Old: test.old, New: test.obj, Parent: xr, ParentSettles: true, Action: v1alpha1.ActionHold,
 				User: policy.User{Name: test.user}, FieldManager: manager,
 			})
 			if d.Allowed() != test.allowed {
@@ -87,7 +89,7 @@ func TestTheWebhookLetsThroughWhatTheFunctionRepairs(t *testing.T) {
 				return
 			}
 
-			if d.Findings[0].Rule != decision.RuleRepair || resource.Annotation(d.Object, v1alpha1.AnnotationAllowances) != "" {
+			if d.Findings[0].Rule != finding.RuleRepair || resource.Annotation(d.Object, v1alpha1.AnnotationAllowances) != "" {
 				t.Errorf("findings: %+v, annotations: %v", d.Findings, d.Object.GetAnnotations())
 			}
 
@@ -138,9 +140,9 @@ func TestTheWebhookLetsThroughWhatIsCreatedAgain(t *testing.T) {
 			annotations[resource.AnnotationComposed] = test.name
 			obj.SetAnnotations(annotations)
 
-			d := decision.Decide(decision.Request{
-				Basis:     decision.Basis{Settings: decision.Settings{Crossplane: crossplanesUser}, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
-				Operation: decision.OperationCreate, New: obj, Parent: xr, ParentSettles: true, Action: v1alpha1.ActionHold,
+			d := decision.Decide(request.Request{
+				Basis:     request.Basis{Settings: request.Settings{Crossplane: crossplanesUser}, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+				Operation: request.OperationCreate, New: obj, Parent: xr, ParentSettles: true, Action: v1alpha1.ActionHold,
 				User: policy.User{Name: crossplanesUser}, FieldManager: manager,
 			})
 			if d.Allowed() != test.allowed {

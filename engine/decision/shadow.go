@@ -11,6 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -18,7 +22,7 @@ import (
 // enforced.
 type Shadowed struct {
 	// Finding on it, as it would be then.
-	Finding Finding
+	Finding finding.Finding
 
 	// By is what in Shadow mode makes the difference.
 	By InShadow
@@ -35,31 +39,31 @@ type InShadow struct {
 
 // shadow returns the changes of which something else would be found if what is in Shadow
 // mode were enforced.
-func shadow(in *inputs, findings []Finding) []Shadowed {
+func shadow(in *input.Inputs, findings []finding.Finding) []Shadowed {
 	var parent schema.GroupKind
-	if in.o.Parent != nil {
-		parent = in.o.Parent.GroupVersionKind().GroupKind()
+	if in.Objects.Parent != nil {
+		parent = in.Objects.Parent.GroupVersionKind().GroupKind()
 	}
 
-	set := in.auth.Policies.Shadow(in.o.groupKind(), parent)
+	set := in.Authority.Policies.Shadow(in.Objects.GroupKind(), parent)
 	if set == nil {
 		return nil
 	}
 
 	enforced := *in
-	enforced.auth = in.auth.inShadow(set)
-	enforced.problems = enforced.auth.problems
+	enforced.Authority = in.Authority.InShadow(set)
+	enforced.Problems = enforced.Authority.Problems
 
 	var out []Shadowed
 
-	for _, would := range judge(&enforced).findings {
-		is := Finding{Verdict: Ungoverned}
-		if i := slices.IndexFunc(findings, func(f Finding) bool { return change.Compare(f.Change, would.Change) == 0 }); i >= 0 {
+	for _, would := range rule.Judge(&enforced).Findings {
+		is := finding.Finding{Verdict: finding.Ungoverned}
+		if i := slices.IndexFunc(findings, func(f finding.Finding) bool { return change.Compare(f.Change, would.Change) == 0 }); i >= 0 {
 			is = findings[i]
 		}
 
 		if is.Verdict != would.Verdict {
-			out = append(out, Shadowed{would, difference(enforced.auth, is, would)})
+			out = append(out, Shadowed{would, difference(enforced.Authority, is, would)})
 		}
 	}
 
@@ -68,11 +72,11 @@ func shadow(in *inputs, findings []Finding) []Shadowed {
 
 // difference is what in Shadow mode has a change be found otherwise by this judge, which
 // enforces it, than it is.
-func difference(auth *authority, is, would Finding) InShadow {
+func difference(auth *authority.Authority, is, would finding.Finding) InShadow {
 	switch {
-	case would.Verdict == Allowed:
+	case would.Verdict == finding.Allowed:
 		return InShadow{Policy: would.Policy}
-	case is.Verdict == Ungoverned:
+	case is.Verdict == finding.Ungoverned:
 		return InShadow{Policy: whole(auth.Policies, would.Lacks)}
 	}
 
@@ -92,7 +96,7 @@ func difference(auth *authority, is, would Finding) InShadow {
 
 // whole is the first policy that lacks are of and that is in Shadow mode as a whole, or else
 // the first one; empty where they are of none.
-func whole(policies *policy.Set, lacks []Lack) string {
+func whole(policies *policy.Set, lacks []finding.Lack) string {
 	names := policiesOf(lacks)
 
 	i := slices.IndexFunc(names, func(name string) bool {
@@ -107,7 +111,7 @@ func whole(policies *policy.Set, lacks []Lack) string {
 	return names[max(i, 0)]
 }
 
-func policiesOf(lacks []Lack) []string {
+func policiesOf(lacks []finding.Lack) []string {
 	var out []string
 
 	for _, l := range lacks {
@@ -122,21 +126,21 @@ func policiesOf(lacks []Lack) []string {
 // shadowCondition is the condition in Shadow mode of a policy that does not hold, with its
 // own parameters or those of a binding that names the user; empty for none, and for no
 // policy.
-func shadowCondition(auth *authority, p *policy.Policy) string {
+func shadowCondition(auth *authority.Authority, p *policy.Policy) string {
 	if p == nil {
 		return ""
 	}
 
-	if v := auth.evaluate(p); !v.Met {
+	if v := auth.Evaluate(p); !v.Met {
 		return p.ShadowCondition(v.Condition)
 	}
 
-	for _, b := range auth.bindings(p) {
-		if !auth.boundBy(b) {
+	for _, b := range auth.BindingsOf(p) {
+		if !auth.BoundBy(b) {
 			continue
 		}
 
-		if name := p.ShadowCondition(auth.evaluateBinding(p, b).Condition); name != "" {
+		if name := p.ShadowCondition(auth.EvaluateBinding(p, b).Condition); name != "" {
 			return name
 		}
 	}
@@ -148,14 +152,14 @@ func shadowCondition(auth *authority, p *policy.Policy) string {
 // by what, for a person.
 func ShadowText(s Shadowed) string {
 	switch s.Finding.Verdict {
-	case Allowed:
+	case finding.Allowed:
 		by := string(s.Finding.Rule)
 		if s.Finding.Policy != "" {
-			by = fmt.Sprintf("%s %q", s.Finding.kind(), s.Finding.Policy)
+			by = fmt.Sprintf("%s %q", s.Finding.Kind(), s.Finding.Policy)
 		}
 
 		return fmt.Sprintf("%s would be allowed by %s", s.Finding.Change.Field, by)
-	case Ungoverned:
+	case finding.Ungoverned:
 		out := s.Finding.Change.Field + " would not be governed"
 		if s.By.Condition != "" {
 			out += fmt.Sprintf(": policy %q: condition %q does not hold", s.By.Policy, s.By.Condition)
@@ -166,14 +170,14 @@ func ShadowText(s Shadowed) string {
 		// What makes the difference is first: the rest may be cut.
 		f := s.Finding
 		f.Lacks = slices.Clone(s.Finding.Lacks)
-		slices.SortStableFunc(f.Lacks, func(a, b Lack) int { return s.By.rank(a) - s.By.rank(b) })
+		slices.SortStableFunc(f.Lacks, func(a, b finding.Lack) int { return s.By.rank(a) - s.By.rank(b) })
 
 		return fmt.Sprintf("%s would not be allowed: %s", f.Change.Field, change.Text(strings.TrimSpace(f.Missing()), maxCauseText))
 	}
 }
 
 // rank is zero of a lack of the policy, and one of others.
-func (s InShadow) rank(l Lack) int {
+func (s InShadow) rank(l finding.Lack) int {
 	if s.Policy != "" && l.Policy == s.Policy {
 		return 0
 	}

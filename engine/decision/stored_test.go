@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 )
 
 func TestWhatARecordHasNoRoomForIsNoField(t *testing.T) {
@@ -17,7 +17,7 @@ func TestWhatARecordHasNoRoomForIsNoField(t *testing.T) {
 		"spec.size": "spec.size is 52 (last allowed: (unset))",
 		"(more)":    "more fields, which the record has no room for",
 	} {
-		if got := decision.DescribeStored(v1alpha1.HeldChange{Field: field, To: "52"}); got != want {
+		if got := stamp.DescribeStored(v1alpha1.HeldChange{Field: field, To: "52"}); got != want {
 			t.Errorf("%s: %q, want %q", field, got, want)
 		}
 	}

@@ -40,7 +40,7 @@ status: {observedGeneration: 13, conditions: [{type: Ready, status: %q, observed
 	obj := u.DeepCopy()
 	resource.Map(obj.Object, "spec")["engine"] = "mysql"
 
-	req := request(t, policy.User{Name: "hans"}, held, held, ready("True"))
+	req := requestFor(t, policy.User{Name: "hans"}, held, held, ready("True"))
 	req.Old, req.New = u, obj
 	req.Basis.Policies = set(t, `
 kind: AllowancePolicy

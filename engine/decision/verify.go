@@ -13,6 +13,12 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -24,19 +30,21 @@ import (
 // request before, is no forgery.
 
 // overrule notes the annotations of which the writer's value is not what is stored.
-func (d *Decision) overrule(o objects, by writer, earlier earlier, j *judged, s *stamped) {
+func (d *Decision) overrule(
+	o request.Objects, by request.Writer, earlier input.Earlier, j *rule.Judged, back []change.Change, s *stamp.Stamped,
+) {
 	for key, v := range resource.Map(o.Asked.Object, "metadata", "annotations") {
 		value, _ := v.(string)
-		if !ours(key) || resource.Annotation(s.object, key) == value {
+		if !input.Ours(key) || resource.Annotation(s.Object, key) == value {
 			continue
 		}
 
 		d.Overruled = append(d.Overruled, key)
 
 		switch {
-		case !isForged(o, by, earlier, j, s.object, key, value):
-		case len(j.changes) > 0: // As a rollback copies what an older ReplicaSet has.
-			d.Warnings = append(d.Warnings, keptMessage(s.object, key))
+		case !isForged(o, by, earlier, j, back, s.Object, key, value):
+		case len(j.Changes) > 0: // As a rollback copies what an older ReplicaSet has.
+			d.Warnings = append(d.Warnings, keptMessage(s.Object, key))
 		default:
 			d.Forged = append(d.Forged, key)
 		}
@@ -48,8 +56,11 @@ func (d *Decision) overrule(o objects, by writer, earlier earlier, j *judged, s 
 
 // isForged reports whether a new value of our annotation was made up by a person,
 // and not carried along from the parent or from our earlier answer.
-func isForged(o objects, by writer, earlier earlier, j *judged, object *unstructured.Unstructured, key, value string) bool {
-	if o.Operation != OperationUpdate || by.User.Machine() || value == "" || value == resource.Annotation(o.Old, key) {
+func isForged(
+	o request.Objects, by request.Writer, earlier input.Earlier, j *rule.Judged, back []change.Change,
+	object *unstructured.Unstructured, key, value string,
+) bool {
+	if o.Operation != request.OperationUpdate || by.User.Machine() || value == "" || value == resource.Annotation(o.Old, key) {
 		return false
 	}
 
@@ -57,7 +68,7 @@ func isForged(o objects, by writer, earlier earlier, j *judged, object *unstruct
 		return false
 	}
 
-	return !isCopied(object, key, value) && !answered(o, earlier, j, object, key, value)
+	return !isCopied(object, key, value) && !answered(o, earlier, j, back, object, key, value)
 }
 
 // isCopied reports whether a value comes from another object, as a rollback copies
@@ -83,18 +94,21 @@ func isCopied(object *unstructured.Unstructured, key, value string) bool {
 // the object, at the generation that comes, and has the initiator of an allowed
 // change of it. An answer to what another webhook then changed is not the one
 // we give now.
-func answered(o objects, earlier earlier, j *judged, object *unstructured.Unstructured, key, value string) bool {
+func answered(
+	o request.Objects, earlier input.Earlier, j *rule.Judged, back []change.Change, object *unstructured.Unstructured,
+	key, value string,
+) bool {
 	switch key {
 	case v1alpha1.AnnotationHeld:
-		return j.action == v1alpha1.ActionHold || !j.allowed()
+		return j.Action == v1alpha1.ActionHold || !j.Allowed()
 	case v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace:
 	default:
 		return false
 	}
 
 	was := entries(resource.Annotation(o.Old, key))
-	generation := predictGeneration(o, j.changes, j.back)
-	request := requestNumber(o, earlier, generation)
+	generation := stamp.PredictGeneration(o, j.Changes, back)
+	number := stamp.RequestNumber(o, earlier, generation)
 
 	for _, e := range entries(value) {
 		if slices.ContainsFunc(was, func(o entry) bool { return o.text == e.text }) {
@@ -103,7 +117,7 @@ func answered(o objects, earlier earlier, j *judged, object *unstructured.Unstru
 
 		last, ok := e.last()
 		if !ok || last.Kind != object.GetKind() || last.Name != resource.Name(object) ||
-			last.Generation != generation || last.Request != request || !j.began(e.Initiator) {
+			last.Generation != generation || last.Request != number || !began(j.Findings, e.Initiator) {
 			return false
 		}
 	}
@@ -112,22 +126,22 @@ func answered(o objects, earlier earlier, j *judged, object *unstructured.Unstru
 }
 
 // began reports whether an allowed change of the request has an initiator.
-func (j *judged) began(initiator string) bool {
-	return slices.ContainsFunc(j.findings, func(f Finding) bool {
-		return f.Verdict == Allowed && f.cause.initiator == initiator
+func began(findings []finding.Finding, initiator string) bool {
+	return slices.ContainsFunc(findings, func(f finding.Finding) bool {
+		return f.Verdict == finding.Allowed && f.Cause.Initiator == initiator
 	})
 }
 
 // conflict says why what will be stored is not what is decided; empty where it is.
 // What is held was taken back before, and is no change any more.
-func conflict(o objects, j *judged, s *stamped) string {
-	if j.action != v1alpha1.ActionDeny && j.action != v1alpha1.ActionHold {
+func conflict(o request.Objects, j *rule.Judged, s *stamp.Stamped) string {
+	if j.Action != v1alpha1.ActionDeny && j.Action != v1alpha1.ActionHold {
 		return ""
 	}
 
-	if j.action == v1alpha1.ActionHold && o.Operation == OperationUpdate && !j.allowed() {
+	if j.Action == v1alpha1.ActionHold && o.Operation == request.OperationUpdate && !j.Allowed() {
 		return fmt.Sprintf("%s: %s, and could not be kept back, for something else set it again, "+
-			"or Kausality was not asked before: try again", o.title(), unallowedMessage(j.findings))
+			"or Kausality was not asked before: try again", o.Title(), unallowedMessage(j.Findings))
 	}
 
 	differ := differing(o, s)
@@ -136,28 +150,28 @@ func conflict(o objects, j *judged, s *stamped) string {
 	}
 
 	return fmt.Sprintf("%s: %s is not what Kausality gives for this change: "+
-		"another webhook changed the object after it, or Kausality was not asked before: try again", o.title(), strings.Join(differ, ", "))
+		"another webhook changed the object after it, or Kausality was not asked before: try again", o.Title(), strings.Join(differ, ", "))
 }
 
 // differing are the annotations of ours, and the gate that opens, that would be stored otherwise than
 // they should. What was held is no change any more, so nothing shows what to
 // record of it; an edit was recorded at another moment.
-func differing(o objects, s *stamped) []string {
+func differing(o request.Objects, s *stamp.Stamped) []string {
 	got := resource.Map(o.Asked.Object, "metadata", "annotations")
-	want := resource.Map(s.object.Object, "metadata", "annotations")
+	want := resource.Map(s.Object.Object, "metadata", "annotations")
 
 	var out []string
 
 	for _, annotations := range []map[string]any{got, want} {
 		for key := range annotations {
-			if ours(key) && key != v1alpha1.AnnotationHeld && !slices.Contains(out, key) && !sameFinally(o, s.object, key) {
+			if input.Ours(key) && key != v1alpha1.AnnotationHeld && !slices.Contains(out, key) && !sameFinally(o, s.Object, key) {
 				out = append(out, key)
 			}
 		}
 	}
 
-	if s.opens && !gate.Same(setOf(o.Asked), setOf(s.object)) {
-		out = append(out, fieldPolicies)
+	if s.Opens && !gate.Same(input.SetOf(o.Asked), input.SetOf(s.Object)) {
+		out = append(out, input.FieldPolicies)
 	}
 
 	slices.Sort(out)
@@ -169,7 +183,7 @@ func differing(o objects, s *stamped) []string {
 // Since the mutating webhook was asked, the API server may have made a name and
 // filled in other fields, which then count as changed too: for the same reason,
 // to the same end, but by another path.
-func sameFinally(o objects, object *unstructured.Unstructured, key string) bool {
+func sameFinally(o request.Objects, object *unstructured.Unstructured, key string) bool {
 	if resource.Annotation(o.Asked, key) == resource.Annotation(object, key) {
 		return true
 	}
@@ -193,7 +207,7 @@ func sameFinally(o objects, object *unstructured.Unstructured, key string) bool 
 		return gotErr == nil && wantErr == nil && got.Request == want.Request && len(got.Used) >= len(want.Used) &&
 			slices.Equal(got.Windows, want.Windows)
 	case v1alpha1.AnnotationGate: // It has the time at which the mutating webhook was asked; the manager writes one that is not there.
-		return o.Operation == OperationCreate && resource.Annotation(o.Asked, key) == "" || gate.SameRecord(o.Asked, object)
+		return o.Operation == request.OperationCreate && resource.Annotation(o.Asked, key) == "" || gate.SameRecord(o.Asked, object)
 	default:
 		return false
 	}

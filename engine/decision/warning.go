@@ -14,6 +14,11 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/hold"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -21,22 +26,22 @@ import (
 
 // warnings warn the user of what will not follow from their change, or what of it
 // was held. A refusal says it by itself, and Audit reports it in the record alone.
-func warnings(o objects, earlier earlier, j *judged) []string {
-	if j.action == v1alpha1.ActionAudit || refuses(j) {
+func warnings(o request.Objects, earlier input.Earlier, j *rule.Judged) []string {
+	if j.Action == v1alpha1.ActionAudit || j.Refuses() {
 		return nil
 	}
 
 	var out []string
 
-	for _, f := range j.findings {
-		if f.Verdict == Unallowed {
+	for _, f := range j.Findings {
+		if f.Verdict == finding.Unallowed {
 			out = append(out, warning(o, f, effect(o, j, f)))
 		}
 	}
 
-	if o.Operation == OperationDelete && j.allowed() && resource.IsManaged(o.Old) {
+	if o.Operation == request.OperationDelete && j.Allowed() && resource.IsManaged(o.Old) {
 		if why := gate.Kept(o.Old); why != "" {
-			out = append(out, fmt.Sprintf("%s %q: its external object remains: %s", o.groupKind().Kind, resource.Name(o.Old), why))
+			out = append(out, fmt.Sprintf("%s %q: its external object remains: %s", o.GroupKind().Kind, resource.Name(o.Old), why))
 		}
 	}
 
@@ -44,15 +49,15 @@ func warnings(o objects, earlier earlier, j *judged) []string {
 }
 
 // warning says what becomes of an unallowed change, why, and what to do about it, as far as there is room.
-func warning(o objects, f Finding, effect string) string {
-	head, why := o.title()+": "+effect, f.Why()
+func warning(o request.Objects, f finding.Finding, effect string) string {
+	head, why := o.Title()+": "+effect, f.Why()
 	if len(why) == 0 {
 		return message.First(head)
 	}
 
 	fix := ""
 
-	if i := slices.IndexFunc(f.Lacks, func(l Lack) bool { return l.Fix != "" }); i >= 0 {
+	if i := slices.IndexFunc(f.Lacks, func(l finding.Lack) bool { return l.Fix != "" }); i >= 0 {
 		fix = sentence(f.Lacks[i].Fix)
 	}
 
@@ -61,7 +66,7 @@ func warning(o objects, f Finding, effect string) string {
 	}
 
 	head += ": "
-	brief, command := f.Briefly(), "kubectl kausality explain "+resource.Argument(o.target())
+	brief, command := f.Briefly(), "kubectl kausality explain "+resource.Argument(o.Target())
 
 	if f.Change.Field == v1alpha1.MutationCreate { // There is nothing to explain yet.
 		command = ""
@@ -80,12 +85,12 @@ func warning(o objects, f Finding, effect string) string {
 }
 
 // effect says what becomes of an unallowed change.
-func effect(o objects, j *judged, f Finding) string {
+func effect(o request.Objects, j *rule.Judged, f finding.Finding) string {
 	c := f.Change
 
 	switch {
-	case j.action == v1alpha1.ActionHold && o.Operation == OperationUpdate:
-		h := HeldChange(f)
+	case j.Action == v1alpha1.ActionHold && o.Operation == request.OperationUpdate:
+		h := hold.HeldChange(f)
 		h.From, h.To = message.Cut(h.From, maxShown), message.Cut(h.To, maxShown)
 
 		return "change held: " + Describe(h)
@@ -108,12 +113,12 @@ func effect(o objects, j *judged, f Finding) string {
 const maxShown = 24
 
 // orphansBelow reports whether a change is the deletion of a Claim or XR, which orphans its managed resources unless it is allowed.
-func orphansBelow(o objects, c change.Change) bool {
+func orphansBelow(o request.Objects, c change.Change) bool {
 	return c.Field == v1alpha1.MutationDelete && o.Root && (resource.IsClaim(o.Old) || resource.IsComposite(o.Old))
 }
 
 // listBelow is the command that lists the managed resources of a Claim or XR.
-func listBelow(o objects) string {
+func listBelow(o request.Objects) string {
 	label := "crossplane.io/composite"
 	if resource.IsClaim(o.Old) {
 		label = "crossplane.io/claim-name"
@@ -124,12 +129,12 @@ func listBelow(o objects) string {
 
 // Describe says what is held, without why.
 func Describe(h v1alpha1.HeldChange) string {
-	return fmt.Sprintf("%s (%s → %s)", h.Field, orUnset(h.From), orUnset(h.To))
+	return fmt.Sprintf("%s (%s → %s)", h.Field, message.OrUnset(h.From), message.OrUnset(h.To))
 }
 
 // DescribePassed says what of an unallowed change was made, without why.
 func DescribePassed(h v1alpha1.HeldChange) string {
-	return fmt.Sprintf("%s is changed from %s to %s", h.Field, orUnset(h.From), orUnset(h.To))
+	return fmt.Sprintf("%s is changed from %s to %s", h.Field, message.OrUnset(h.From), message.OrUnset(h.To))
 }
 
 // DescribeDrift says what was changed of an external object, see [gate.DriftEntries].
@@ -153,26 +158,15 @@ func sentence(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-func orUnset(s string) string {
-	if s == "" {
-		return "(unset)"
-	}
-
-	return s
-}
-
-// maxRefused limits the changes a refusal names; the rest is a count.
-const maxRefused = 10
-
-func unallowedMessage(findings []Finding) string {
+func unallowedMessage(findings []finding.Finding) string {
 	var parts []string
 
 	more := 0
 
 	for _, f := range findings {
 		switch {
-		case f.Verdict != Unallowed:
-		case len(parts) == maxRefused:
+		case f.Verdict != finding.Unallowed:
+		case len(parts) == finding.MaxRefused:
 			more++
 		default:
 			parts = append(parts, fmt.Sprintf("%s: %s", f.Change.Field, f.Missing()))
@@ -183,7 +177,7 @@ func unallowedMessage(findings []Finding) string {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 
-	return refusedAs(findings) + strings.Join(parts, "; ")
+	return input.RefusedAs(findings) + strings.Join(parts, "; ")
 }
 
 func forgedMessage(keys []string) string {
@@ -198,16 +192,16 @@ func keptMessage(u *unstructured.Unstructured, key string) string {
 }
 
 // editWarnings show what is taken back, and what still lacks something.
-func editWarnings(o objects, earlier earlier, j *judged) []string {
-	out := make([]string, 0, len(earlier.restored)+len(j.incomplete))
-	object := fmt.Sprintf("%s %q", o.groupKind().Kind, resource.Name(o.target()))
+func editWarnings(o request.Objects, earlier input.Earlier, j *rule.Judged) []string {
+	out := make([]string, 0, len(earlier.Restored)+len(j.Incomplete))
+	object := fmt.Sprintf("%s %q", o.GroupKind().Kind, resource.Name(o.Target()))
 
-	for _, e := range earlier.restored {
+	for _, e := range earlier.Restored {
 		out = append(out, message.First(
 			fmt.Sprintf("%s: %s's edit of %s is reverted", object, allowance.Author(e), e.Field)))
 	}
 
-	for _, f := range j.incomplete {
+	for _, f := range j.Incomplete {
 		out = append(out, warning(o, f, fmt.Sprintf("your edit of %s is still saved, and will not be applied", f.Change.Field)))
 	}
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -52,8 +53,8 @@ func TestAWindowIsReconciledOnce(t *testing.T) {
 			}
 		}
 
-		req := decision.Request{
-			Operation: decision.OperationUpdate, Old: object("a"), New: object("b"), User: policy.User{Name: crossplaneUser}, Basis: decision.Basis{Upgrades: compiled(t, list...), Now: now},
+		req := request.Request{
+			Operation: request.OperationUpdate, Old: object("a"), New: object("b"), User: policy.User{Name: crossplaneUser}, Basis: request.Basis{Upgrades: compiled(t, list...), Now: now},
 		}
 
 		return testing.AllocsPerRun(3, func() { decision.Decide(req) })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -66,11 +67,11 @@ func TestAWishOverAnEditIsAChange(t *testing.T) {
 		"Edited":    {manager: "kubectl", want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := decision.Decide(decision.Request{
-				Operation: decision.OperationUpdate, Parent: xr, Action: v1alpha1.ActionHold,
+			d := decision.Decide(request.Request{
+				Operation: request.OperationUpdate, Parent: xr, Action: v1alpha1.ActionHold,
 				Old: wishedDeployment(t, "web-1", tc.manager), New: wishedDeployment(t, "web-2", manager),
 				User: policy.User{Name: crossplaneUser}, FieldManager: manager,
-				Basis: decision.Basis{Settings: decision.Settings{Crossplane: crossplaneUser}},
+				Basis: request.Basis{Settings: request.Settings{Crossplane: crossplaneUser}},
 			})
 
 			if len(d.Findings) != tc.want || len(d.Held) != tc.want {

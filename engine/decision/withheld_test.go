@@ -114,7 +114,7 @@ func (w write) decide(t *testing.T, old *unstructured.Unstructured) *unstructure
 	maps.Copy(resource.Map(obj.Object, "spec"), runtime.DeepCopyJSON(w.spec))
 
 	for range 2 {
-		req := request(t, policy.User{Name: w.by}, held, held, w.root.text())
+		req := requestFor(t, policy.User{Name: w.by}, held, held, w.root.text())
 		req.Old, req.New = old, obj
 		req.Resource = schema.GroupResource{Group: "example.org", Resource: "children"}
 		req.Basis.Enforcements = []*enforcement.Enforcement{hold}

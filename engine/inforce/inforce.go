@@ -13,7 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/internal/memo"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -131,8 +131,8 @@ func terms(u *v1alpha1.UpgradeAllowance) (*allowance.WindowTerms, field.ErrorLis
 
 // Basis is what requests are decided by at a moment, by the settings of an
 // installation.
-func (s *Set) Basis(settings decision.Settings, now time.Time) decision.Basis {
-	return decision.Basis{
+func (s *Set) Basis(settings request.Settings, now time.Time) request.Basis {
+	return request.Basis{
 		Policies: s.Policies, Bindings: s.Bindings, Upgrades: s.Upgrades, Enforcements: s.Enforcements, Settings: settings, Now: now,
 	}
 }

@@ -10,14 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // ObjectsOf are the objects that a basis was compiled from, as far as decisions depend on
 // them: compiled again, they decide the same. What does not compile is among them where
 // that matters. They are in order, and share with the basis: not to be modified.
-func ObjectsOf(b decision.Basis) Objects {
+func ObjectsOf(b request.Basis) Objects {
 	out := Objects{}
 
 	for _, p := range b.Policies.Every() {

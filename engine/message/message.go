@@ -4,6 +4,7 @@
 package message
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -35,6 +36,12 @@ func Cut(s string, most int) string {
 
 	return s
 }
+
+// Unset stands for a value that is not there.
+const Unset = "(unset)"
+
+// OrUnset is a value as it is shown; [Unset] where it is empty.
+func OrUnset(value string) string { return cmp.Or(value, Unset) }
 
 // CutWords is Cut between words.
 func CutWords(s string, most int) string {

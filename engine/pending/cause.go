@@ -10,7 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
 )
 
 const (
@@ -127,7 +127,7 @@ func (s *summary) requesters() (users []string, required int32) {
 		slices.Sort(users)
 	}
 
-	required = decision.RequiredApprovals(s.edits)
+	required = authority.RequiredApprovals(s.edits)
 	unknown := func(e v1alpha1.HeldChange) bool { return known(allowance.Author(e)) == Unknown }
 	if slices.Contains(users, Unknown) && !slices.ContainsFunc(s.edits, unknown) {
 		required++

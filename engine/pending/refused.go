@@ -15,6 +15,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/hold"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -32,13 +36,13 @@ const (
 // Refusal is a write that was refused, as a status lists it; false where it is none of those that
 // follow from an edit of a root which nobody allowed. Nothing is approved of what a person
 // is refused, or of what was only tried: what is stored of it nobody has seen.
-func Refusal(req *decision.Request, d *decision.Decision) (v1alpha1.RefusedChange, bool) {
+func Refusal(req *request.Request, d *decision.Decision) (v1alpha1.RefusedChange, bool) {
 	if req.DryRun || req.Parent == nil || !req.User.Machine() || !approvesEdits(req.Parent) {
 		return v1alpha1.RefusedChange{}, false
 	}
 
 	for _, f := range d.Findings {
-		if f.Verdict != decision.Unallowed {
+		if f.Verdict != finding.Unallowed {
 			continue
 		}
 
@@ -57,7 +61,7 @@ func Refusal(req *decision.Request, d *decision.Decision) (v1alpha1.RefusedChang
 			ref.UID = "" // The API server has given it one that the next try does not have.
 		}
 
-		h := decision.HeldChange(f)
+		h := hold.HeldChange(f)
 
 		return v1alpha1.RefusedChange{
 			Digest: digest, Ref: ref, Field: f.Change.Field, From: h.From, To: h.To, User: req.User.Name,
@@ -145,7 +149,7 @@ func (s *summary) fromEdits(refused []v1alpha1.RefusedChange) {
 		return
 	}
 
-	edits, err := decision.RecordedEdits(s.Input.Root)
+	edits, err := input.RecordedEdits(s.Input.Root)
 	if err != nil {
 		return // Whoever writes it next reports it.
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -195,23 +196,23 @@ func TestWhatIsRefusedToAControllerBecauseOfAnEditIsNoted(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		reason string
-		change func(*decision.Request)
+		change func(*request.Request)
 		want   bool
 	}{
 		"Controller": {reason: "It makes of the edit what nobody allowed.", want: true},
-		"Person":     {reason: "The refusal tells them what to do.", change: func(r *decision.Request) { r.User.Name = "anna" }},
-		"DryRun":     {reason: "Nobody asks for it.", change: func(r *decision.Request) { r.DryRun = true }},
-		"NoEdit":     {reason: "There is nothing to approve.", change: func(r *decision.Request) { r.Parent = web(t, 4) }},
-		"Creation": {reason: "Its UID is another one with each try.", want: true, change: func(r *decision.Request) {
-			r.Operation, r.Old = decision.OperationCreate, nil
+		"Person":     {reason: "The refusal tells them what to do.", change: func(r *request.Request) { r.User.Name = "anna" }},
+		"DryRun":     {reason: "Nobody asks for it.", change: func(r *request.Request) { r.DryRun = true }},
+		"NoEdit":     {reason: "There is nothing to approve.", change: func(r *request.Request) { r.Parent = web(t, 4) }},
+		"Creation": {reason: "Its UID is another one with each try.", want: true, change: func(r *request.Request) {
+			r.Operation, r.Old = request.OperationCreate, nil
 		}},
-		"OfAPart": {reason: "Its parent is made by another one, whose edit is approved.", change: func(r *decision.Request) {
+		"OfAPart": {reason: "Its parent is made by another one, whose edit is approved.", change: func(r *request.Request) {
 			r.Parent.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: "App", Name: "a", UID: "a", Controller: new(true)}})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			req := decision.Request{
-				Operation: decision.OperationUpdate, Old: child(2), New: child(3), Parent: web(t, 4, byAnna()),
+			req := request.Request{
+				Operation: request.OperationUpdate, Old: child(2), New: child(3), Parent: web(t, 4, byAnna()),
 				User: policy.User{Name: rolloutController}, Action: v1alpha1.ActionDeny,
 			}
 			req.Basis.Policies = set

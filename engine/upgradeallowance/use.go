@@ -8,24 +8,26 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // UsedBy returns the names of the windows that allowed at least one change of a request, in order. Whether the API server
 // stores what is asked for is not known then.
-func UsedBy(req *decision.Request, d *decision.Decision) []string {
-	if d.Answer().Refuses() || req.Operation == decision.OperationDelete && resource.Deleting(req.Old) {
+func UsedBy(req *request.Request, d *decision.Decision) []string {
+	if d.Answer().Refuses() || req.Operation == request.OperationDelete && resource.Deleting(req.Old) {
 		return nil
 	}
 
 	var out []string
 
 	for _, f := range d.Findings {
-		if f.Verdict != decision.Allowed || f.Rule != decision.RuleUpgrade {
+		if f.Verdict != finding.Allowed || f.Rule != finding.RuleUpgrade {
 			continue
 		}
 
-		if req.Operation == decision.OperationCreate && f.Change.Field != v1alpha1.MutationCreate {
+		if req.Operation == request.OperationCreate && f.Change.Field != v1alpha1.MutationCreate {
 			continue // What it is made of is nothing by itself.
 		}
 

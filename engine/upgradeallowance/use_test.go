@@ -11,6 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -23,9 +24,9 @@ const (
 	large = head + `generation: 4}, spec: {size: large, other: x}}`
 )
 
-func request(op decision.Operation, user string, old, obj *unstructured.Unstructured, windows ...*v1alpha1.UpgradeAllowance) *decision.Request {
-	req := &decision.Request{
-		Operation: op, Old: old, New: obj, ParentGone: true, User: policy.User{Name: user}, Basis: decision.Basis{Policies: policy.NewSet(), Now: noon},
+func requestFor(op request.Operation, user string, old, obj *unstructured.Unstructured, windows ...*v1alpha1.UpgradeAllowance) *request.Request {
+	req := &request.Request{
+		Operation: op, Old: old, New: obj, ParentGone: true, User: policy.User{Name: user}, Basis: request.Basis{Policies: policy.NewSet(), Now: noon},
 		Action: v1alpha1.ActionWarn,
 	}
 
@@ -43,12 +44,12 @@ func request(op decision.Operation, user string, old, obj *unstructured.Unstruct
 
 func TestAWindowIsUsedByWhatItAllows(t *testing.T) {
 	for name, tc := range map[string]struct {
-		op       decision.Operation
+		op       request.Operation
 		old, obj string
 	}{
-		"Create": {op: decision.OperationCreate, obj: small},
-		"Update": {op: decision.OperationUpdate, old: small, obj: large},
-		"Delete": {op: decision.OperationDelete, old: small},
+		"Create": {op: request.OperationCreate, obj: small},
+		"Update": {op: request.OperationUpdate, old: small, obj: large},
+		"Delete": {op: request.OperationDelete, old: small},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var old, obj *unstructured.Unstructured
@@ -63,7 +64,7 @@ func TestAWindowIsUsedByWhatItAllows(t *testing.T) {
 			w := of(nil)
 			w.Spec.Allow[0].Mutations = []string{"spec", "create", "delete"}
 
-			req := request(tc.op, "system:serviceaccount:a:b", old, obj, w)
+			req := requestFor(tc.op, "system:serviceaccount:a:b", old, obj, w)
 			d := decision.Decide(*req)
 
 			if got := upgradeallowance.UsedBy(req, &d); !slices.Equal(got, []string{"w"}) {
@@ -79,15 +80,15 @@ func TestWhatNoWindowAllowsIsNoUse(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		user     string
-		op       decision.Operation
+		op       request.Operation
 		old, obj string
 		action   v1alpha1.ValidationAction
 	}{
-		"AnotherUser":   {"The window is for somebody else.", "hans", decision.OperationUpdate, small, large, v1alpha1.ActionWarn},
-		"Unchanged":     {"Nothing is changed.", "system:serviceaccount:a:b", decision.OperationUpdate, small, small, v1alpha1.ActionWarn},
-		"DeletedBefore": {"It is being deleted already.", "system:serviceaccount:a:b", decision.OperationDelete, deleting, "", v1alpha1.ActionWarn},
+		"AnotherUser":   {"The window is for somebody else.", "hans", request.OperationUpdate, small, large, v1alpha1.ActionWarn},
+		"Unchanged":     {"Nothing is changed.", "system:serviceaccount:a:b", request.OperationUpdate, small, small, v1alpha1.ActionWarn},
+		"DeletedBefore": {"It is being deleted already.", "system:serviceaccount:a:b", request.OperationDelete, deleting, "", v1alpha1.ActionWarn},
 		"Denied": {
-			"Another field is changed too, which is refused.", "system:serviceaccount:a:b", decision.OperationUpdate, small,
+			"Another field is changed too, which is refused.", "system:serviceaccount:a:b", request.OperationUpdate, small,
 			head + `generation: 4}, spec: {size: large}, data: {a: b}}`, v1alpha1.ActionDeny,
 		},
 	} {
@@ -100,7 +101,7 @@ func TestWhatNoWindowAllowsIsNoUse(t *testing.T) {
 			w := of(nil)
 			w.Spec.Allow[0].Mutations = []string{"spec", "delete"}
 
-			req := request(tc.op, tc.user, parse(t, tc.old), obj, w)
+			req := requestFor(tc.op, tc.user, parse(t, tc.old), obj, w)
 			req.Action = tc.action
 			d := decision.Decide(*req)
 
@@ -116,7 +117,7 @@ func TestAChangeUnderTwoWindowsIsAUseOfBoth(t *testing.T) {
 	sizes.Name, sizes.UID, sizes.Spec.Allow[0].Mutations = "sizes", "s", []string{"spec.size"}
 	others.Name, others.UID, others.Spec.Allow[0].Mutations = "others", "o", []string{"spec.other", "spec.more"}
 
-	req := request(decision.OperationUpdate, "system:serviceaccount:a:b", parse(t, small),
+	req := requestFor(request.OperationUpdate, "system:serviceaccount:a:b", parse(t, small),
 		parse(t, head+`generation: 4}, spec: {size: large, other: y, more: z}}`), sizes, others)
 	d := decision.Decide(*req)
 

@@ -15,6 +15,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/approval"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
@@ -23,7 +25,7 @@ import (
 // Judge decides about requests that the manager makes by itself.
 type Judge interface {
 	// Decide decides about a request, of which it completes what there is to decide by.
-	Decide(ctx context.Context, req decision.Request) (decision.Decision, error)
+	Decide(ctx context.Context, req request.Request) (decision.Decision, error)
 }
 
 // edits lets edits of the root through that are approved: in one write it gets what policies give for
@@ -56,11 +58,11 @@ func (g *gathering) edits(ctx context.Context, plan approval.Plan) error {
 		return fmt.Errorf("cannot read %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	req := decision.Request{Operation: decision.OperationUpdate, Old: u, New: u.DeepCopy()}
+	req := request.Request{Operation: request.OperationUpdate, Old: u, New: u.DeepCopy()}
 	req.User.Name = plan.Edits[0].User
 
 	for _, e := range plan.Edits {
-		req.Approved = append(req.Approved, decision.ApprovedEdit{Digest: e.Digest, Initiator: e.User, Hop: e.Hop})
+		req.Approved = append(req.Approved, request.ApprovedEdit{Digest: e.Digest, Initiator: e.User, Hop: e.Hop})
 		approved = append(approved, v1alpha1.ApprovedChange{Approval: e.Approval, UID: e.UID, Digest: e.Digest})
 	}
 
@@ -94,7 +96,7 @@ func (g *gathering) edits(ctx context.Context, plan approval.Plan) error {
 
 // stillRecorded are those of approved edits that an object records, of the very value.
 func stillRecorded(u *unstructured.Unstructured, edits []approval.Grant) ([]approval.Grant, error) {
-	recorded, err := decision.RecordedEdits(u)
+	recorded, err := input.RecordedEdits(u)
 
 	return slices.DeleteFunc(slices.Clone(edits), func(g approval.Grant) bool {
 		return !slices.ContainsFunc(recorded, func(e v1alpha1.HeldChange) bool { return e.Digest == g.Digest })

@@ -17,6 +17,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -43,7 +45,7 @@ type judging struct {
 	before func()
 }
 
-func (j judging) Decide(_ context.Context, req decision.Request) (decision.Decision, error) {
+func (j judging) Decide(_ context.Context, req request.Request) (decision.Decision, error) {
 	var p v1alpha1.AllowancePolicy
 	if err := yaml.UnmarshalStrict([]byte(`{metadata: {name: size}, spec: {match: {apiGroup: example.org, kind: Database, fields: [spec.size]},
 		subjects: [{kind: User, name: hans, mayInitiate: true}], allow: [{kind: ConfigMap, mutations: [data]}]}}`), &p); err != nil {
@@ -84,7 +86,7 @@ func (w *world) settleEdit() error {
 func (w *world) approveEdit() {
 	w.t.Helper()
 
-	edits, err := decision.RecordedEdits(w.get(claimRef()))
+	edits, err := input.RecordedEdits(w.get(claimRef()))
 	if err != nil || len(edits) != 1 {
 		w.t.Fatalf("%+v: %v", edits, err)
 	}

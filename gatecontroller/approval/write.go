@@ -19,7 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/approval"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
@@ -120,7 +120,7 @@ func (g *gathering) annotateAll(ctx context.Context, uid types.UID, annotations 
 
 	out, patch := u.DeepCopy(), client.RawPatch(types.MergePatchType, raw)
 
-	if decision.AnnotatedByStatus(u) {
+	if stamp.AnnotatedByStatus(u) {
 		err = g.Settler.Client.Status().Patch(ctx, out, patch, client.FieldOwner(object.FieldManager))
 	} else {
 		err = g.Settler.Client.Patch(ctx, out, patch, client.FieldOwner(object.FieldManager))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -35,11 +36,11 @@ func sources(ctx context.Context, reader client.Reader, list []v1alpha1.Allowanc
 	out := []string{}
 
 	for _, a := range list {
-		s := decision.Source{Kind: policy.KindPolicy, Name: a.Policy}
+		s := finding.Source{Kind: policy.KindPolicy, Name: a.Policy}
 
 		var obj client.Object = &v1alpha1.AllowancePolicy{}
 		if a.Source.Type == v1alpha1.SourceWindow {
-			s, obj = decision.Source{Kind: policy.KindUpgrade, Name: a.Source.Name}, &v1alpha1.UpgradeAllowance{}
+			s, obj = finding.Source{Kind: policy.KindUpgrade, Name: a.Source.Name}, &v1alpha1.UpgradeAllowance{}
 		}
 
 		if s.Name == "" {
@@ -60,7 +61,7 @@ func sources(ctx context.Context, reader client.Reader, list []v1alpha1.Allowanc
 }
 
 // texts are policies and the like as NAME@GENERATION.
-func texts(list []decision.Source) []string {
+func texts(list []finding.Source) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
 		out[i] = s.String()

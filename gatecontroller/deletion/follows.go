@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 )
@@ -22,8 +23,8 @@ func judge(ctx context.Context, by *judging.Judge, child, parent *unstructured.U
 	old := child.DeepCopy()
 	old.SetDeletionTimestamp(nil)
 
-	out, err := by.Decide(ctx, decision.Request{
-		Operation: decision.OperationDelete, Old: old, Parent: parent,
+	out, err := by.Decide(ctx, request.Request{
+		Operation: request.OperationDelete, Old: old, Parent: parent,
 		User: policy.User{Name: policy.GarbageCollector},
 	})
 	if err != nil {

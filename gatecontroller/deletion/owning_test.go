@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
@@ -81,7 +81,7 @@ func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client) {
 	return &Owners{
 		Client: c, Live: c, Watches: w, Leftovers: left,
 		Ungoverned: func(schema.GroupKind) bool { return false },
-		Judge:      &judging.Judge{Inputs: current.Of(c), Live: c, Mapper: mapper, Settings: decision.Settings{}, Now: now},
+		Judge:      &judging.Judge{Inputs: current.Of(c), Live: c, Mapper: mapper, Settings: request.Settings{}, Now: now},
 	}, c
 }
 

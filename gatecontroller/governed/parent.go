@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
@@ -25,7 +25,7 @@ type Parents struct {
 
 func (p *Parents) reconcile(ctx context.Context, u *unstructured.Unstructured) (reconcile.Result, error) {
 	annotations := map[string]any{}
-	for key, value := range decision.Upkeep(u) {
+	for key, value := range stamp.Upkeep(u) {
 		annotations[key] = value
 	}
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 )
 
 // unusedAfter is how long a grant to delete may be there before the object is
@@ -38,7 +38,7 @@ func NewUnused(now func() time.Time) *Unused {
 // check returns the annotations to write where a deletion was asked for and did
 // not happen, or when to check again.
 func (n *Unused) check(u *unstructured.Unstructured) (map[string]any, time.Duration) {
-	over := decision.Unused(u)
+	over := stamp.Unused(u)
 
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/internal/current"
@@ -33,13 +34,13 @@ type Judge struct {
 	// Versions finds out in which ones resources are served.
 	Versions *served.Versions
 	// Settings name who is who, and now is the clock.
-	Settings decision.Settings
+	Settings request.Settings
 	Now      func() time.Time
 }
 
 // Decide decides about a request, of which it completes what there is to decide by. Where parameters of a
 // policy cannot be read the error says so, beside what is decided without them.
-func (j *Judge) Decide(ctx context.Context, req decision.Request) (decision.Decision, error) {
+func (j *Judge) Decide(ctx context.Context, req request.Request) (decision.Decision, error) {
 	var err error
 	if req.Basis, err = j.basis(ctx); err != nil {
 		return decision.Decision{}, err
@@ -76,10 +77,10 @@ func (j *Judge) Decide(ctx context.Context, req decision.Request) (decision.Deci
 
 // basis is what requests are decided by. What does not compile is reported on
 // itself.
-func (j *Judge) basis(ctx context.Context) (decision.Basis, error) {
+func (j *Judge) basis(ctx context.Context) (request.Basis, error) {
 	in, err := j.Inputs.Get(ctx)
 	if err != nil {
-		return decision.Basis{}, err
+		return request.Basis{}, err
 	}
 
 	out := in.Basis(j.Settings, j.Now())

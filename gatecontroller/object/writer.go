@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -121,7 +121,7 @@ func (w Writer) Annotate(
 			return u, nil
 		}
 
-		return w.replace(ctx, u, decision.AnnotatedByStatus(u), append(swap(pathAnnotations, nil, left), staying(u))...)
+		return w.replace(ctx, u, stamp.AnnotatedByStatus(u), append(swap(pathAnnotations, nil, left), staying(u))...)
 	}
 
 	out := []operation{staying(u)}
@@ -133,7 +133,7 @@ func (w Writer) Annotate(
 		return u, nil
 	}
 
-	return w.replace(ctx, u, decision.AnnotatedByStatus(u), out...)
+	return w.replace(ctx, u, stamp.AnnotatedByStatus(u), out...)
 }
 
 // ReplaceStatus replaces the value of a status that a JSON pointer names.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
@@ -67,7 +68,7 @@ func (r *Refusals) Init() *Refusals {
 }
 
 // Refused hears of a request that is refused. It does not wait.
-func (r *Refusals) Refused(req *decision.Request, d *decision.Decision) {
+func (r *Refusals) Refused(req *request.Request, d *decision.Decision) {
 	refusal, ok := pending.Refusal(req, d)
 	if !ok {
 		return

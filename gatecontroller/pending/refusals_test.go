@@ -15,6 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -34,8 +35,8 @@ func refusing(h *harness) *Refusals {
 func (h *harness) refuse(t *testing.T, r *Refusals, name string) {
 	t.Helper()
 
-	req := &decision.Request{
-		Operation: decision.OperationCreate, Parent: h.get(t, "Deployment web"),
+	req := &request.Request{
+		Operation: request.OperationCreate, Parent: h.get(t, "Deployment web"),
 		User: policy.User{Name: "system:serviceaccount:kube-system:deployment-controller"}, Action: v1alpha1.ActionDeny,
 		New: fixture.Parse(t, `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: `+name+`, namespace: team-a, ownerReferences: [
 			{apiVersion: apps/v1, kind: Deployment, name: web, uid: web, controller: true}]}}`),

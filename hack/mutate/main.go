@@ -21,7 +21,11 @@ import (
 func main() {
 	seed := flag.Uint64("seed", 1, "decides which mutants are drawn")
 	n := flag.Int("n", 150, "how many mutants are drawn that compile")
-	packages := flag.String("packages", "engine/decision,engine/gate,engine/wish,engine/approval,engine/composition", "what is mutated")
+	packages := flag.String("packages", strings.Join([]string{
+		"engine/decision", "engine/decision/authority", "engine/decision/grant", "engine/decision/hold", "engine/decision/input",
+		"engine/decision/lack", "engine/decision/request", "engine/decision/rule", "engine/decision/stamp", "engine/gate", "engine/wish",
+		"engine/approval", "engine/composition",
+	}, ","), "what is mutated")
 	out := flag.String("out", "mutants.txt", "file with a line per mutant; what it and FILE.profile have is not done again")
 	flag.Parse()
 	if err := run(*seed, *n, strings.Split(*packages, ","), *out); err != nil {

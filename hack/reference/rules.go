@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
 )
 
 // writeRules writes the rules by which changes are allowed.
@@ -18,13 +18,13 @@ func writeRules(out *bytes.Buffer) error {
 		"metric `kausality_webhook_decisions_total`.\n\n" +
 		"| Rule | Which changes it allows |\n|---|---|\n")
 
-	for name, contract := range decision.Rules {
+	for name, contract := range rule.Rules {
 		fmt.Fprintf(out, "| `%s` | %s |\n", name, cell(contract))
 	}
 
 	out.WriteString("\nNobody has to ask for these changes:\n\n")
 
-	for contract := range decision.Exemptions {
+	for contract := range rule.Exemptions {
 		fmt.Fprintf(out, "- %s\n", contract)
 	}
 

@@ -12,9 +12,11 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
+	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -33,7 +35,7 @@ func Edited(u *unstructured.Unstructured) []Finding {
 	first := allowance.StoredSince(edits[0])
 
 	for i, e := range edits {
-		by := decision.StoredBy(allowance.Author(e), allowance.StoredSince(e))
+		by := stamp.StoredBy(allowance.Author(e), allowance.StoredSince(e))
 		texts[i] = fmt.Sprintf("%s was %s, and was %s", e.Field, by, lastAllowed(u, e))
 
 		if allowance.StoredSince(e).Before(first) {
@@ -54,7 +56,7 @@ func lastAllowed(u *unstructured.Unstructured, e v1alpha1.HeldChange) string {
 	case e.Masked || e.From != "" && err == nil && mask.Hides(path, e.From, u.Object):
 		return mask.Text
 	case e.From == "":
-		return "(unset)"
+		return message.Unset
 	default:
 		return e.From
 	}
@@ -62,7 +64,7 @@ func lastAllowed(u *unstructured.Unstructured, e v1alpha1.HeldChange) string {
 
 // Misread judges the records of an object that are not understood.
 func Misread(u *unstructured.Unstructured) []Finding {
-	list := decision.NotUnderstood(u)
+	list := request.NotUnderstood(u)
 	if len(list) == 0 {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -28,7 +28,7 @@ type Answers struct {
 
 // Watch notes what a request finds out from here on. What it asks is replaced; where there
 // is nobody to ask there still is not.
-func (a *Answers) Watch(req *decision.Request) {
+func (a *Answers) Watch(req *request.Request) {
 	if params := req.Basis.Params; params != nil {
 		req.Basis.Params = a.WatchParams(params)
 	}

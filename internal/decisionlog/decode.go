@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
@@ -54,22 +55,22 @@ var errUnrecorded = errors.New("it was not asked when this was decided")
 // Request is the request that the record is of, as it is decided by what is in force; the
 // settings are the record's. What it asks for that the record does not know is added to the
 // unknown. The error is of a record that does not make sense.
-func (d *Decision) Request(by *inforce.Set, unknown *Unknown) (decision.Request, error) {
+func (d *Decision) Request(by *inforce.Set, unknown *Unknown) (request.Request, error) {
 	kinds, err := gate.ParseKinds(d.Settings.WithoutLateInitialize)
 	if err != nil {
-		return decision.Request{}, fmt.Errorf("cannot read settings: %w", err)
+		return request.Request{}, fmt.Errorf("cannot read settings: %w", err)
 	}
 
-	settings := decision.Settings{Crossplane: d.Settings.Crossplane, Manager: d.Settings.Manager, Gates: d.Settings.Gates}
+	settings := request.Settings{Crossplane: d.Settings.Crossplane, Manager: d.Settings.Manager, Gates: d.Settings.Gates}
 	if len(kinds) > 0 {
 		settings.WithoutLateInitialize = kinds
 	}
 
 	if settings.Identity, err = identity.ParseFields(d.Settings.Identity); err != nil {
-		return decision.Request{}, fmt.Errorf("cannot read settings: %w", err)
+		return request.Request{}, fmt.Errorf("cannot read settings: %w", err)
 	}
 
-	out := decision.Request{
+	out := request.Request{
 		Basis:     by.Basis(settings, d.Time),
 		Operation: d.Operation, User: policy.User{Name: d.User.Name, UID: d.User.UID, Groups: d.User.Groups, Extra: d.User.Extra},
 		Old: unstructuredOf(d.Old), New: unstructuredOf(d.New), Parent: unstructuredOf(d.Parent), Namespace: unstructuredOf(d.Namespace),
@@ -164,7 +165,7 @@ func (c Check) what() string {
 }
 
 // Decide decides the request of the record as it was decided.
-func (d *Decision) Decide(req decision.Request) decision.Decision {
+func (d *Decision) Decide(req request.Request) decision.Decision {
 	if d.By.Stored {
 		return decision.Verify(req)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 // Entry is one decision of a log, as lines that end in a newline.
@@ -41,7 +42,7 @@ type Encoder struct{ inForce lines }
 
 // Encode encodes a decision on a request, with all that it was made by. Neither is modified,
 // and nothing of them is kept.
-func (e *Encoder) Encode(asked Asked, req *decision.Request, d *decision.Decision) (Entry, error) {
+func (e *Encoder) Encode(asked Asked, req *request.Request, d *decision.Decision) (Entry, error) {
 	digest, inForce, err := e.inForce.of(req.Basis)
 	if err != nil {
 		return Entry{}, err
@@ -65,7 +66,7 @@ func (e *Encoder) Encode(asked Asked, req *decision.Request, d *decision.Decisio
 }
 
 // recordOf is the record of a request.
-func recordOf(asked Asked, req *decision.Request) *Decision {
+func recordOf(asked Asked, req *request.Request) *Decision {
 	out := &Decision{
 		Header: Header{Version, KindDecision}, Time: req.Basis.Now.UTC(), By: asked.By,
 		Operation: req.Operation, User: User{Name: req.User.Name, UID: req.User.UID, Groups: req.User.Groups},
@@ -96,7 +97,7 @@ func recordOf(asked Asked, req *decision.Request) *Decision {
 }
 
 // setObjects sets the objects of a request, with credentials masked.
-func (d *Decision) setObjects(req *decision.Request) {
+func (d *Decision) setObjects(req *request.Request) {
 	var m masking
 
 	// By its managedFields it is known how the lists of the old object are merged, and who

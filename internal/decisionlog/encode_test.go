@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
@@ -20,11 +21,11 @@ import (
 )
 
 // encoded is the record of a request about a thing, and the request that it is decided again by.
-func encoded(t *testing.T, req decision.Request) (line string, again decision.Request, masked bool) {
+func encoded(t *testing.T, req request.Request) (line string, again request.Request, masked bool) {
 	t.Helper()
 
 	thing := map[string]any{"apiVersion": "example.org/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}
-	req.Operation, req.New = decision.OperationCreate, &unstructured.Unstructured{Object: thing}
+	req.Operation, req.New = request.OperationCreate, &unstructured.Unstructured{Object: thing}
 	d := decision.Decide(req)
 
 	var encoder decisionlog.Encoder
@@ -57,7 +58,7 @@ func TestWhatAnAuthenticatorKnowsOfAUserIsMasked(t *testing.T) {
 		"example.org/access-token": {secret, secret}, "issuer": {"https://a:" + secret + "@example.org"}, "scopes": {"read", "write"},
 	}
 
-	line, again, masked := encoded(t, decision.Request{User: policy.User{Name: "hans", Extra: extra}})
+	line, again, masked := encoded(t, request.Request{User: policy.User{Name: "hans", Extra: extra}})
 	if strings.Contains(line, secret) || !masked {
 		t.Errorf("masked is %v: %s", masked, line)
 	}
@@ -76,7 +77,7 @@ func TestWhatDecidesWhichExternalObjectIsMeantIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	_, again, _ := encoded(t, decision.Request{Basis: decision.Basis{Settings: decision.Settings{Identity: want}}})
+	_, again, _ := encoded(t, request.Request{Basis: request.Basis{Settings: request.Settings{Identity: want}}})
 	if diff := cmp.Diff(want.Texts(), again.Basis.Settings.Identity.Texts()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
@@ -88,20 +89,20 @@ func TestARequestIsReadAsItWasRecorded(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		reason string
-		req    decision.Request
+		req    request.Request
 	}{
 		"AllKinds": {
 			"All providers' runtimes may be old ones.",
-			decision.Request{Basis: decision.Basis{Settings: decision.Settings{WithoutLateInitialize: gate.AllKinds()}}},
+			request.Request{Basis: request.Basis{Settings: request.Settings{WithoutLateInitialize: gate.AllKinds()}}},
 		},
 		"SomeKinds": {
 			"Or those of a group, or of a kind.",
-			decision.Request{Basis: decision.Basis{Settings: decision.Settings{
+			request.Request{Basis: request.Basis{Settings: request.Settings{
 				WithoutLateInitialize: gate.Kinds{{Group: "example.org", Kind: "*"}, {Group: "other.org", Kind: "Bucket"}},
 			}}},
 		},
-		"NoOptions":    {"Options that say nothing are not none.", decision.Request{Options: map[string]any{}}},
-		"OptionsUnset": {"None are none.", decision.Request{}},
+		"NoOptions":    {"Options that say nothing are not none.", request.Request{Options: map[string]any{}}},
+		"OptionsUnset": {"None are none.", request.Request{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -44,7 +44,7 @@ type line struct {
 }
 
 // of is the digest and the line of what is in force.
-func (l *lines) of(b decision.Basis) (string, []byte, error) {
+func (l *lines) of(b request.Basis) (string, []byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -72,7 +72,7 @@ func (l *lines) of(b decision.Basis) (string, []byte, error) {
 
 // is reports whether it is of a basis: by the identity of what was compiled, which is not
 // modified.
-func (l *line) is(b decision.Basis) bool {
+func (l *line) is(b request.Basis) bool {
 	return l.policies == b.Policies && l.bindings == b.Bindings && slices.Equal(l.upgrades, b.Upgrades) &&
 		slices.Equal(l.enforcements, b.Enforcements)
 }

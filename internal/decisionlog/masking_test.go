@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -50,9 +51,9 @@ func TestWhatKubectlStoresOfWhatWasAppliedIsMaskedAndDoesNotCount(t *testing.T) 
 				}}
 			}
 
-			req := decision.Request{
-				Basis:     inforce.NewCache().Set(inforce.Objects{}).Basis(decision.Settings{}, time.Date(2026, 1, 6, 12, 0, 0, 0, time.UTC)),
-				Operation: decision.OperationUpdate, Old: widget("red"), New: widget("blue"), User: policy.User{Name: "hans"},
+			req := request.Request{
+				Basis:     inforce.NewCache().Set(inforce.Objects{}).Basis(request.Settings{}, time.Date(2026, 1, 6, 12, 0, 0, 0, time.UTC)),
+				Operation: request.OperationUpdate, Old: widget("red"), New: widget("blue"), User: policy.User{Name: "hans"},
 			}
 			d := decision.Decide(req)
 

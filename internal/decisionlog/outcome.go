@@ -6,6 +6,7 @@ package decisionlog
 import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -45,9 +46,9 @@ type Finding struct {
 	// Field that changes, or create or delete.
 	Field string `json:"field"`
 	// Verdict: Allowed, Unallowed or Ungoverned.
-	Verdict decision.Verdict `json:"verdict"`
+	Verdict finding.Verdict `json:"verdict"`
 	// Rule that allowed it.
-	Rule decision.Rule `json:"rule,omitempty"`
+	Rule finding.Rule `json:"rule,omitempty"`
 	// Policy, window or ENFORCEMENT/EXCEPTION that allowed it.
 	Policy string `json:"policy,omitempty"`
 	// Initiator is who started the chain that allowed it.
@@ -75,12 +76,12 @@ func OutcomeOf(d *decision.Decision) Outcome {
 	}
 
 	for _, f := range d.Findings {
-		finding := Finding{Field: f.Change.Field, Verdict: f.Verdict, Rule: f.Rule, Policy: f.Policy, Initiator: f.Initiator()}
+		told := Finding{Field: f.Change.Field, Verdict: f.Verdict, Rule: f.Rule, Policy: f.Policy, Initiator: f.Initiator()}
 		for _, l := range f.Lacks {
-			finding.Lacks = append(finding.Lacks, Lack{Policy: l.Policy, What: l.What, Text: l.String()})
+			told.Lacks = append(told.Lacks, Lack{Policy: l.Policy, What: l.What, Text: l.String()})
 		}
 
-		out.Findings = append(out.Findings, finding)
+		out.Findings = append(out.Findings, told)
 	}
 
 	for _, f := range d.Shadow {

@@ -9,7 +9,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 // Version of the lines of a log: fields are added to it, and never renamed or removed.
@@ -42,7 +42,7 @@ type Decision struct {
 	// InForce is the digest of the policies, bindings, windows and Enforcements.
 	InForce string `json:"inForce"`
 	// Operation that was asked for: CREATE, UPDATE or DELETE.
-	Operation decision.Operation `json:"operation"`
+	Operation request.Operation `json:"operation"`
 	// User who asked.
 	User User `json:"user"`
 	// Resource of the object.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/check"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/definition"
 	"github.com/kausality-io/kausality-crossplane/internal/manifest"
 )
@@ -22,7 +22,7 @@ import (
 // Options say how to lint.
 type Options struct {
 	// Settings of the installation: who Crossplane is.
-	Settings decision.Settings
+	Settings request.Settings
 	// Now is the time to judge windows and exceptions by.
 	Now time.Time
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
@@ -89,7 +90,7 @@ func newLog(opts Options, counters Counters, complain func(error)) *Log {
 
 // Record logs a decision on a request, or leaves it out where there is no room for it. It
 // does not wait, and keeps nothing of what it is given.
-func (l *Log) Record(asked decisionlog.Asked, req *decision.Request, d *decision.Decision) {
+func (l *Log) Record(asked decisionlog.Asked, req *request.Request, d *decision.Decision) {
 	switch {
 	case l == nil:
 		return
@@ -114,7 +115,7 @@ func (l *Log) Record(asked decisionlog.Asked, req *decision.Request, d *decision
 }
 
 // encode encodes a decision. That it panics is an error: the decision was made, and counts.
-func (l *Log) encode(asked decisionlog.Asked, req *decision.Request, d *decision.Decision) (out decisionlog.Entry, err error) {
+func (l *Log) encode(asked decisionlog.Asked, req *request.Request, d *decision.Decision) (out decisionlog.Entry, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("cannot encode decision: %w: %v", errInternal, r)

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/test/patience"
 )
@@ -44,8 +45,8 @@ func (c *Counters) dropped(reason string) int {
 }
 
 // request is one about an object of a name, with a text of a length.
-func request(name string, size int) (*decision.Request, *decision.Decision) {
-	req := &decision.Request{Operation: decision.OperationCreate, New: &unstructured.Unstructured{Object: map[string]any{
+func requestFor(name string, size int) (*request.Request, *decision.Decision) {
+	req := &request.Request{Operation: request.OperationCreate, New: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"text": strings.Repeat("x", size)},
 	}}}
 	d := decision.Decide(*req)
@@ -58,7 +59,7 @@ func entry(tb testing.TB, name string, size int) decisionlog.Entry {
 
 	var encoder decisionlog.Encoder
 
-	req, d := request(name, size)
+	req, d := requestFor(name, size)
 
 	out, err := encoder.Encode(decisionlog.Asked{}, req, d)
 	if err != nil {
@@ -151,7 +152,7 @@ func TestManyWritersLogWholeLines(t *testing.T) {
 	for i := range writers {
 		group.Go(func() {
 			for k := range each {
-				req, d := request(fmt.Sprint(i, "-", k), 100)
+				req, d := requestFor(fmt.Sprint(i, "-", k), 100)
 				log.Record(decisionlog.Asked{}, req, d)
 			}
 		})
@@ -179,7 +180,7 @@ func TestManyWritersLogWholeLines(t *testing.T) {
 	}
 
 	// What comes later is left out.
-	req, d := request("late", 1)
+	req, d := requestFor("late", 1)
 	log.Record(decisionlog.Asked{}, req, d)
 
 	if count.dropped(reasonQueue) != 1 {
@@ -195,7 +196,7 @@ func TestNothingIsLoggedWithoutAFile(t *testing.T) {
 		t.Errorf("%v, %v", log, err)
 	}
 
-	req, d := request("a", 1)
+	req, d := requestFor("a", 1)
 	log.Record(decisionlog.Asked{}, req, d)
 	log.Close()
 }
@@ -260,7 +261,7 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 
 	record := func(log *Log, n int) {
 		for range n {
-			req, d := request("a", 1)
+			req, d := requestFor("a", 1)
 			log.Record(decisionlog.Asked{}, req, d)
 		}
 	}
@@ -562,7 +563,7 @@ func TestALogIsClosedThoughTheFileTakesNothing(t *testing.T) {
 
 	go log.run()
 
-	req, d := request("a", 1)
+	req, d := requestFor("a", 1)
 	log.Record(decisionlog.Asked{}, req, d)
 
 	closed := make(chan struct{})
@@ -596,7 +597,7 @@ func TestALinkIsFollowed(t *testing.T) {
 	}
 
 	for range 2 {
-		req, d := request("a", 600*1024)
+		req, d := requestFor("a", 600*1024)
 		log.Record(decisionlog.Asked{}, req, d)
 	}
 
@@ -630,7 +631,7 @@ func TestWhatCannotBeEncodedIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	req, d := request("a", 1)
+	req, d := requestFor("a", 1)
 	bad := *req
 	bad.Options = map[string]any{"fieldManager": panics{}}
 

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 )
 
 var (
@@ -69,7 +71,7 @@ func (r *Reader) after(at Place, led []string) (*unstructured.Unstructured, erro
 }
 
 // stored is what the API server stores of an object that was let through.
-func stored(req decision.Request, d decision.Decision) *unstructured.Unstructured {
+func stored(req request.Request, d decision.Decision) *unstructured.Unstructured {
 	u := d.Object
 
 	switch {
@@ -83,14 +85,14 @@ func stored(req decision.Request, d decision.Decision) *unstructured.Unstructure
 	u = u.DeepCopy()
 
 	switch req.Operation {
-	case decision.OperationCreate:
+	case request.OperationCreate:
 		u.SetGeneration(1)
-	case decision.OperationDelete:
+	case request.OperationDelete:
 		now := metav1.NewTime(req.Basis.Now)
 		u.SetDeletionTimestamp(&now)
 		u.SetGeneration(u.GetGeneration() + 1)
-	case decision.OperationUpdate:
-		annotated := decision.AnnotatedByStatus(u) && !equality.Semantic.DeepEqual(req.Old.GetAnnotations(), u.GetAnnotations())
+	case request.OperationUpdate:
+		annotated := stamp.AnnotatedByStatus(u) && !equality.Semantic.DeepEqual(req.Old.GetAnnotations(), u.GetAnnotations())
 		if annotated || !equality.Semantic.DeepEqual(generates(req.Old), generates(u)) {
 			u.SetGeneration(req.Old.GetGeneration() + 1)
 		}

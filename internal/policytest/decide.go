@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -21,18 +23,18 @@ import (
 
 // Decision makes the request for the engine. Policies, windows and
 // Enforcements that do not compile are left out and returned as errors.
-func (s *Scenario) Decision() (decision.Request, []error) {
+func (s *Scenario) Decision() (request.Request, []error) {
 	set := s.reader.compiled.Set(inforce.Objects{
 		Policies: s.Policies, Bindings: s.Bindings, Windows: s.Upgrades, Enforcements: s.Enforcements,
 	})
 
-	settings := decision.Settings{
+	settings := request.Settings{
 		Crossplane: cmp.Or(s.Request.Crossplane, Crossplane), Manager: cmp.Or(s.Request.Manager, Manager), Gates: s.Request.Gates,
 	}
 
-	req := decision.Request{
+	req := request.Request{
 		Basis:     set.Basis(settings, moment(s.Request.Now)),
-		Operation: decision.Operation(s.Request.Operation),
+		Operation: request.Operation(s.Request.Operation),
 		Old:       s.Old, New: s.New, Parent: s.Parent, Namespace: s.Namespace,
 		User:       s.user(),
 		Orphans:    s.Request.Orphans,
@@ -138,7 +140,7 @@ func (s *Scenario) policyGate(compiled *policy.Cache) func(name string) *policy.
 
 // keep is what the engine makes of the upkeep.
 func (s *Scenario) keep() map[string]string {
-	if annotations := decision.Upkeep(s.Object); annotations != nil {
+	if annotations := stamp.Upkeep(s.Object); annotations != nil {
 		return annotations
 	}
 

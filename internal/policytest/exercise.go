@@ -13,7 +13,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/explain"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -57,7 +58,7 @@ func (s *Scenario) exercises(got Outcome) ([]*exercise, error) {
 
 	req, _ := s.Decision()
 
-	x, err := decision.Explain(decision.Inquiry{Request: req})
+	x, err := explain.Explain(explain.Inquiry{Request: req})
 	if err != nil {
 		return nil, fmt.Errorf("cannot explain what is decided: %w", err)
 	}
@@ -109,9 +110,9 @@ func given(old, stored *unstructured.Unstructured) []v1alpha1.Allowance {
 }
 
 // about is what is tried of a policy about the object.
-func (e *exercise) about(p decision.ExplainedPolicy, changes []decision.Finding, given []v1alpha1.Allowance) {
+func (e *exercise) about(p explain.ExplainedPolicy, changes []finding.Finding, given []v1alpha1.Allowance) {
 	for i, f := range p.Fields {
-		covered := slices.DeleteFunc(slices.Clone(changes), func(c decision.Finding) bool { return !slices.Contains(f.Covers, c.Change.Field) })
+		covered := slices.DeleteFunc(slices.Clone(changes), func(c finding.Finding) bool { return !slices.Contains(f.Covers, c.Change.Field) })
 
 		for _, c := range covered {
 			field := fmt.Sprintf("spec.match.fields[%d]", i)
@@ -121,7 +122,7 @@ func (e *exercise) about(p decision.ExplainedPolicy, changes []decision.Finding,
 				e.allow(field)
 				e.allow(fieldPolicy)
 				e.met(p)
-			case c.Verdict == decision.Unallowed:
+			case c.Verdict == finding.Unallowed:
 				e.refuse(field)
 			}
 
@@ -132,35 +133,35 @@ func (e *exercise) about(p decision.ExplainedPolicy, changes []decision.Finding,
 
 // initiated reports whether a change is allowed because the policy lets the user initiate it, or lacks of
 // the policy only the approval of others.
-func (e *exercise) initiated(c decision.Finding) bool {
+func (e *exercise) initiated(c finding.Finding) bool {
 	if e.waits(c) {
-		return !slices.ContainsFunc(c.Lacks, func(l decision.Lack) bool { return l.Policy == e.name && l.What != policy.LackApproval })
+		return !slices.ContainsFunc(c.Lacks, func(l finding.Lack) bool { return l.Policy == e.name && l.What != policy.LackApproval })
 	}
 
-	return c.Verdict == decision.Allowed && c.Rule == decision.RuleInitiate && c.Policy == e.name
+	return c.Verdict == finding.Allowed && c.Rule == finding.RuleInitiate && c.Policy == e.name
 }
 
 // waits reports whether a change lacks the approval of others that the policy asks for.
-func (e *exercise) waits(c decision.Finding) bool {
-	return slices.ContainsFunc(c.Lacks, func(l decision.Lack) bool { return l.Policy == e.name && l.What == policy.LackApproval })
+func (e *exercise) waits(c finding.Finding) bool {
+	return slices.ContainsFunc(c.Lacks, func(l finding.Lack) bool { return l.Policy == e.name && l.What == policy.LackApproval })
 }
 
 // follows reports whether an allowance is what the policy lets follow from a change.
-func (e *exercise) follows(a v1alpha1.Allowance, c decision.Finding) bool {
-	return c.Verdict == decision.Allowed && a.Policy == e.name && allowance.Field(a) == c.Change.Field
+func (e *exercise) follows(a v1alpha1.Allowance, c finding.Finding) bool {
+	return c.Verdict == finding.Allowed && a.Policy == e.name && allowance.Field(a) == c.Change.Field
 }
 
 // starts is what is tried of who may initiate a change, and of the conditions where they decide alone.
-func (e *exercise) starts(p decision.ExplainedPolicy, c decision.Finding) {
-	unallowed := c.Verdict == decision.Unallowed
-	carried := c.Verdict == decision.Allowed && (c.Rule == decision.RuleAllowance || c.Rule == decision.RuleUpgrade)
+func (e *exercise) starts(p explain.ExplainedPolicy, c finding.Finding) {
+	unallowed := c.Verdict == finding.Unallowed
+	carried := c.Verdict == finding.Allowed && (c.Rule == finding.RuleAllowance || c.Rule == finding.RuleUpgrade)
 
 	if !p.Met && (unallowed && p.Initiates || carried) {
 		e.unmet(p, carried)
 	}
 
 	for i, s := range e.spec.Subjects {
-		user := slices.ContainsFunc(p.Subjects, func(x decision.ExplainedSubject) bool { return x.Subject == s && x.Binding == "" && x.User })
+		user := slices.ContainsFunc(p.Subjects, func(x explain.ExplainedSubject) bool { return x.Subject == s && x.Binding == "" && x.User })
 
 		switch {
 		case !s.MayInitiate:
@@ -173,7 +174,7 @@ func (e *exercise) starts(p decision.ExplainedPolicy, c decision.Finding) {
 }
 
 // met are the conditions with which a change is allowed.
-func (e *exercise) met(p decision.ExplainedPolicy) {
+func (e *exercise) met(p explain.ExplainedPolicy) {
 	for _, c := range conditionsOf(&e.spec.Match) {
 		if !slices.ContainsFunc(p.Results, func(r policy.Result) bool { return r.Field == c.field && r.Outcome != policy.OutcomeMet }) {
 			e.allow(c.field)
@@ -183,7 +184,7 @@ func (e *exercise) met(p decision.ExplainedPolicy) {
 
 // unmet are the conditions for which a change is not allowed, or nothing follows from one that is carried
 // on: what decides where a chain starts counts as met there.
-func (e *exercise) unmet(p decision.ExplainedPolicy, carried bool) {
+func (e *exercise) unmet(p explain.ExplainedPolicy, carried bool) {
 	for _, r := range p.Results {
 		if r.Outcome != policy.OutcomeMet && (!r.Start || !carried) {
 			e.refuse(r.Field)
@@ -193,17 +194,17 @@ func (e *exercise) unmet(p decision.ExplainedPolicy, carried bool) {
 }
 
 // giving is what is tried of a policy about the parent, which gives allowances.
-func (e *exercise) giving(p decision.ExplainedPolicy, changes []decision.Finding) {
+func (e *exercise) giving(p explain.ExplainedPolicy, changes []finding.Finding) {
 	for _, c := range changes {
-		by := c.Verdict == decision.Allowed && c.Rule == decision.RuleAllowance && c.Policy == e.name
+		by := c.Verdict == finding.Allowed && c.Rule == finding.RuleAllowance && c.Policy == e.name
 		if by {
 			e.allow(fieldPolicy)
 		}
 
-		lacks := slices.ContainsFunc(c.Lacks, func(l decision.Lack) bool { return l.Policy == e.name && l.What == policy.LackSubject })
+		lacks := slices.ContainsFunc(c.Lacks, func(l finding.Lack) bool { return l.Policy == e.name && l.What == policy.LackSubject })
 
 		for i, s := range e.spec.Subjects {
-			user := slices.ContainsFunc(p.Subjects, func(x decision.ExplainedSubject) bool { return x.Subject == s && x.User })
+			user := slices.ContainsFunc(p.Subjects, func(x explain.ExplainedSubject) bool { return x.Subject == s && x.User })
 
 			switch {
 			case s.MayInitiate:
@@ -217,9 +218,9 @@ func (e *exercise) giving(p decision.ExplainedPolicy, changes []decision.Finding
 }
 
 // lacking is whether a change is not allowed for something of the policy.
-func (e *exercise) lacking(changes []decision.Finding) {
+func (e *exercise) lacking(changes []finding.Finding) {
 	for _, c := range changes {
-		if slices.ContainsFunc(c.Lacks, func(l decision.Lack) bool { return l.Policy == e.name && l.What != policy.LackApproval }) {
+		if slices.ContainsFunc(c.Lacks, func(l finding.Lack) bool { return l.Policy == e.name && l.What != policy.LackApproval }) {
 			e.refuse(fieldPolicy)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 // errKind is the cause where there is nothing, or nothing that is an object.
@@ -39,13 +39,13 @@ func (s *Scenario) readObjects() error {
 func (s *Scenario) readRequestObjects() error {
 	var err error
 
-	if s.Request.Operation == string(decision.OperationCreate) {
+	if s.Request.Operation == string(request.OperationCreate) {
 		s.New, err = s.patched(fileRequest, "base", s.Request.Base, fileNew)
 	} else {
 		s.Old, err = s.patched(fileRequest, "base", s.Request.Base, fileOld)
 	}
 
-	if err == nil && s.Request.Operation == string(decision.OperationUpdate) {
+	if err == nil && s.Request.Operation == string(request.OperationUpdate) {
 		s.New, err = s.changed(s.Old, fileNew)
 	}
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 // Outcome is what the engine makes of a scenario.
@@ -76,7 +77,7 @@ func (s *Scenario) outcome() (Outcome, error) {
 }
 
 // OutcomeOf is what the engine makes of a request. Neither is modified.
-func OutcomeOf(req *decision.Request, d *decision.Decision) (Outcome, error) {
+func OutcomeOf(req *request.Request, d *decision.Decision) (Outcome, error) {
 	out := Outcome{asked: req.New, stored: d.Object}
 	if out.asked == nil {
 		out.asked = req.Old

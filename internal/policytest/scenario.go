@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 // Names of the files in a scenario.
@@ -202,7 +202,7 @@ func (q *Request) complete(dir string, own section, defaults map[string]json.Raw
 	}
 
 	if q.Operation == "" {
-		q.Operation = string(decision.OperationUpdate)
+		q.Operation = string(request.OperationUpdate)
 	}
 
 	return nil
@@ -248,11 +248,11 @@ func (s *Scenario) completeGate(dir string, defaults map[string]json.RawMessage)
 
 // readOperation checks that the files are those of the operation.
 func (s *Scenario) readOperation() error {
-	none := map[decision.Operation]string{
-		decision.OperationCreate: fileOld, decision.OperationDelete: fileNew, decision.OperationUpdate: "",
+	none := map[request.Operation]string{
+		request.OperationCreate: fileOld, request.OperationDelete: fileNew, request.OperationUpdate: "",
 	}
 
-	file, ok := none[decision.Operation(s.Request.Operation)]
+	file, ok := none[request.Operation(s.Request.Operation)]
 	if !ok {
 		return s.section(fileRequest).wrong("operation", fmt.Sprintf("%q is none of CREATE, UPDATE and DELETE", s.Request.Operation))
 	}

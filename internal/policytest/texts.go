@@ -13,6 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 )
 
 // Texts is texts.yaml: the messages of a decision or a gate, for people. No program may read them.
@@ -45,9 +46,9 @@ type Shadowed struct {
 	// Field that changes.
 	Field string `json:"field"`
 	// Verdict, Rule and Policy of the finding that there would be.
-	Verdict decision.Verdict `json:"verdict"`
-	Rule    decision.Rule    `json:"rule,omitempty"`
-	Policy  string           `json:"policy,omitempty"`
+	Verdict finding.Verdict `json:"verdict"`
+	Rule    finding.Rule    `json:"rule,omitempty"`
+	Policy  string          `json:"policy,omitempty"`
 	// By is the policy in Shadow mode that makes the difference, and Condition the condition of it.
 	By        string `json:"by,omitempty"`
 	Condition string `json:"condition,omitempty"`

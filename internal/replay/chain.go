@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -65,7 +66,7 @@ func (c *chain) done() bool { return reflect.DeepEqual(c.before, c.now) }
 
 // give has the parent of a request carry what was given to the generation that it has, or to
 // one before.
-func (c *chain) give(req *decision.Request) {
+func (c *chain) give(req *request.Request) {
 	if c == nil || req.Parent == nil {
 		return
 	}
@@ -130,7 +131,7 @@ func released(u *unstructured.Unstructured) *unstructured.Unstructured {
 
 // note notes what an object gives by a decision about it.
 func (c *chain) note(d *decisionlog.Decision, out *decision.Decision) {
-	if c == nil || d.DryRun || d.By.Part != decisionlog.PartMutate || d.Operation != decision.OperationUpdate || out.Object == nil {
+	if c == nil || d.DryRun || d.By.Part != decisionlog.PartMutate || d.Operation != request.OperationUpdate || out.Object == nil {
 		return
 	}
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -61,7 +63,7 @@ func chained(tb testing.TB, hops ...int) string {
 
 	set := inforce.NewCache().Set(inforce.Objects{Enforcements: []v1alpha1.Enforcement{parse[v1alpha1.Enforcement](tb, governing, "Audit")}})
 
-	requests := []decision.Request{
+	requests := []request.Request{
 		{Old: chainObject(tb, chainWidget, 4, "small"), New: chainObject(tb, chainWidget, 4, "large"), User: policy.User{Name: "hans"}},
 		{Old: chainObject(tb, chainPart, 7, "small"), New: chainObject(tb, chainPart, 7, "large"), Parent: chainObject(tb, chainWidget, 5, "large")},
 		{Old: chainObject(tb, chainConfig, "small"), New: chainObject(tb, chainConfig, "large"), Parent: chainObject(tb, chainPart, 8, "large")},
@@ -77,7 +79,7 @@ func chained(tb testing.TB, hops ...int) string {
 
 	for _, hop := range hops {
 		req := requests[hop]
-		req.Basis, req.Operation = set.Basis(decision.Settings{}, recorded(tb)[0].Request.Basis.Now), decision.OperationUpdate
+		req.Basis, req.Operation = set.Basis(request.Settings{}, recorded(tb)[0].Request.Basis.Now), request.OperationUpdate
 		req.Resource.Resource = "things"
 
 		if req.Parent != nil {
@@ -136,7 +138,7 @@ func TestWhatIsLetThroughLetsFollow(t *testing.T) {
 				var kinds []string
 
 				for _, c := range got.Changes {
-					if c.After == string(decision.Allowed) {
+					if c.After == string(finding.Allowed) {
 						kinds = append(kinds, c.Kind)
 					}
 				}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
@@ -92,7 +93,7 @@ func stateOf(o *decisionlog.Outcome, f *decisionlog.Finding) string {
 	switch {
 	case f == nil:
 		return exempt
-	case f.Verdict == decision.Unallowed:
+	case f.Verdict == finding.Unallowed:
 		return string(o.Outcome)
 	default:
 		return string(f.Verdict)
@@ -112,10 +113,10 @@ func (c *comparison) change(field, before, after string, f *decisionlog.Finding)
 	switch {
 	case f == nil:
 		out.because = c.is.Reason
-	case f.Verdict == decision.Allowed:
+	case f.Verdict == finding.Allowed:
 		out.because = allowedBy(f)
 		out.key.by = out.because
-	case f.Verdict == decision.Unallowed:
+	case f.Verdict == finding.Unallowed:
 		out.because, out.key.by = lacking(f)
 		out.key.by += strings.Join(c.is.Enforcements, ",")
 	default:
@@ -130,9 +131,9 @@ func allowedBy(f *decisionlog.Finding) string {
 	switch {
 	case f.Policy == "":
 		return fmt.Sprintf("rule %s", f.Rule)
-	case f.Rule == decision.RuleUpgrade:
+	case f.Rule == finding.RuleUpgrade:
 		return fmt.Sprintf("UpgradeAllowance %q", f.Policy)
-	case f.Rule == decision.RuleException:
+	case f.Rule == finding.RuleException:
 		return fmt.Sprintf("exception %q", f.Policy)
 	default:
 		return fmt.Sprintf("policy %q", f.Policy)
@@ -168,7 +169,7 @@ func (c *comparison) turn() turn {
 // it was unallowed.
 func allowed(o *decisionlog.Outcome) bool {
 	return (o.Do == decision.Allow || o.Do == decision.Hold) &&
-		!slices.ContainsFunc(o.Findings, func(f decisionlog.Finding) bool { return f.Verdict == decision.Unallowed })
+		!slices.ContainsFunc(o.Findings, func(f decisionlog.Finding) bool { return f.Verdict == finding.Unallowed })
 }
 
 // maxWords limits what is quoted of words that differ.

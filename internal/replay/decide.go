@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -87,7 +88,7 @@ func (l *logged) again(in *numbered) (out verdict) {
 }
 
 // nameResource names the resource as the function does, which knows it by Enforcements.
-func (l *logged) nameResource(d *decisionlog.Decision, req *decision.Request) {
+func (l *logged) nameResource(d *decisionlog.Decision, req *request.Request) {
 	if d.By.Part != decisionlog.PartFunction || len(l.policies.Enforcements) == 0 {
 		return
 	}
@@ -101,7 +102,7 @@ func (l *logged) nameResource(d *decisionlog.Decision, req *decision.Request) {
 }
 
 // compare decides a request, and compares that with the record.
-func (l *logged) compare(d *decisionlog.Decision, req *decision.Request, by *sets, unknown *decisionlog.Unknown) verdict {
+func (l *logged) compare(d *decisionlog.Decision, req *request.Request, by *sets, unknown *decisionlog.Unknown) verdict {
 	others := l.policies.given()
 	if others && d.Outcome.Do == decision.Retry {
 		return verdict{retried: true}

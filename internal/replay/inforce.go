@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -140,7 +140,7 @@ func (l *logged) setsFor(b *basis, by decisionlog.By) *sets {
 
 // addUnknown adds what decisions are made by and the record does not have, for nobody asked
 // for it then.
-func (s *sets) addUnknown(d *decisionlog.Decision, req *decision.Request, unknown *decisionlog.Unknown) {
+func (s *sets) addUnknown(d *decisionlog.Decision, req *request.Request, unknown *decisionlog.Unknown) {
 	gk, _, _ := about(d)
 
 	if s.reads(gk, managedFields) {

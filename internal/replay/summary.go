@@ -6,7 +6,7 @@ package replay
 import (
 	"time"
 
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 )
 
 // Summary is what comes of a replay.
@@ -89,7 +89,7 @@ type Example struct {
 	// Field with its indices.
 	Field string `json:"field,omitempty"`
 	// Operation that was asked for.
-	Operation decision.Operation `json:"operation"`
+	Operation request.Operation `json:"operation"`
 	// User who asked.
 	User string `json:"user"`
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
@@ -49,7 +50,7 @@ type edit struct {
 // add adds what a decision of the webhook says of an XR.
 func (e *edits) add(d *decisionlog.Decision) {
 	old, obj := objectOf(d.Old), objectOf(d.New)
-	if d.Operation != decision.OperationUpdate || old == nil || obj == nil || !resource.IsComposite(obj) {
+	if d.Operation != request.OperationUpdate || old == nil || obj == nil || !resource.IsComposite(obj) {
 		return
 	}
 

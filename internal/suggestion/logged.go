@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -67,7 +67,7 @@ func (l *Log) Add(at string, d *decisionlog.Decision) {
 	}
 
 	for i := range d.Outcome.Findings {
-		if f := &d.Outcome.Findings[i]; f.Verdict == decision.Unallowed {
+		if f := &d.Outcome.Findings[i]; f.Verdict == finding.Unallowed {
 			l.wishes = append(l.wishes, wishOf(at, d, parent, f.Field))
 		}
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/internal/suggestion"
@@ -82,7 +84,7 @@ func (l *logged) edit(user, size string, do decision.Do, held ...string) {
 	}
 
 	l.add(&decisionlog.Decision{
-		By: decisionlog.By{Part: decisionlog.PartMutate, UID: strconv.Itoa(l.lines)}, Operation: decision.OperationUpdate,
+		By: decisionlog.By{Part: decisionlog.PartMutate, UID: strconv.Itoa(l.lines)}, Operation: request.OperationUpdate,
 		User: decisionlog.User{Name: user}, Old: old, New: obj, Outcome: out,
 	})
 
@@ -100,7 +102,7 @@ func (l *logged) refuse(size string) {
 	obj["spec"] = map[string]any{"size": size, "crossplane": map[string]any{}}
 
 	l.add(&decisionlog.Decision{
-		By: decisionlog.By{Part: decisionlog.PartEnforce, UID: strconv.Itoa(l.lines - 1)}, Operation: decision.OperationUpdate,
+		By: decisionlog.By{Part: decisionlog.PartEnforce, UID: strconv.Itoa(l.lines - 1)}, Operation: request.OperationUpdate,
 		User: decisionlog.User{Name: "anna"}, Old: old, New: obj, Outcome: decisionlog.Outcome{Do: decision.Deny},
 	})
 }
@@ -116,9 +118,9 @@ func (l *logged) want(class string, change ...func(*decisionlog.Decision)) {
 
 	d := &decisionlog.Decision{
 		By:   decisionlog.By{Part: decisionlog.PartFunction, Composite: &decisionlog.Composite{Resource: "db"}},
-		User: decisionlog.User{Name: crossplane}, Operation: decision.OperationUpdate, Old: child("a"), New: child(class), Parent: l.xr().Object,
+		User: decisionlog.User{Name: crossplane}, Operation: request.OperationUpdate, Old: child("a"), New: child(class), Parent: l.xr().Object,
 		Outcome: decisionlog.Outcome{Findings: []decisionlog.Finding{
-			{Field: "spec.forProvider.class", Verdict: decision.Unallowed}, {Field: "spec.forProvider.tags", Verdict: decision.Allowed},
+			{Field: "spec.forProvider.class", Verdict: finding.Unallowed}, {Field: "spec.forProvider.tags", Verdict: finding.Allowed},
 		}},
 	}
 

@@ -17,6 +17,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
@@ -32,7 +34,7 @@ type recording struct {
 }
 
 // add writes what was decided.
-func (r *recording) add(t *testing.T, by decisionlog.By, req *decision.Request, d *decision.Decision) {
+func (r *recording) add(t *testing.T, by decisionlog.By, req *request.Request, d *decision.Decision) {
 	t.Helper()
 
 	if r == nil {
@@ -58,7 +60,7 @@ func (r *recording) add(t *testing.T, by decisionlog.By, req *decision.Request, 
 
 // asked writes what the function decides about a composed resource; nil where nothing is
 // recorded.
-func (r *recording) asked(t *testing.T, xr *unstructured.Unstructured, name string) func(*decision.Request, *decision.Decision) {
+func (r *recording) asked(t *testing.T, xr *unstructured.Unstructured, name string) func(*request.Request, *decision.Decision) {
 	t.Helper()
 
 	if r == nil {
@@ -69,7 +71,7 @@ func (r *recording) asked(t *testing.T, xr *unstructured.Unstructured, name stri
 		APIVersion: xr.GetAPIVersion(), Kind: xr.GetKind(), Namespace: xr.GetNamespace(), Name: xr.GetName(), Resource: name,
 	}}
 
-	return func(req *decision.Request, d *decision.Decision) { r.add(t, by, req, d) }
+	return func(req *request.Request, d *decision.Decision) { r.add(t, by, req, d) }
 }
 
 // log is the recording, to be read.
@@ -247,7 +249,7 @@ func (r *recording) replayed(t *testing.T, s suggestion.Suggestion) {
 			}
 
 			if allowed := slices.ContainsFunc(got.Changes, func(c replay.Change) bool {
-				return c.Kind == o.Child.Kind && c.Group == o.Child.Group && c.Field == field && c.After == string(decision.Allowed)
+				return c.Kind == o.Child.Kind && c.Group == o.Child.Group && c.Field == field && c.After == string(finding.Allowed)
 			}); allowed != chains {
 				t.Errorf("%s of %s at %s: allowed %t, with chains %t: %+v", o.ChildField, o.Child.Kind, o.At, allowed, chains, got.Changes)
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -69,9 +70,9 @@ type node struct {
 	held        []composition.Held
 }
 
-func (w *world) basis() decision.Basis {
-	return decision.Basis{
-		Policies: w.policies, Settings: decision.Settings{Crossplane: crossplane}, Now: w.now,
+func (w *world) basis() request.Basis {
+	return request.Basis{
+		Policies: w.policies, Settings: request.Settings{Crossplane: crossplane}, Now: w.now,
 	}
 }
 
@@ -97,7 +98,7 @@ func (w *world) make(root *unstructured.Unstructured) {
 	root.SetUID("root")
 	root.SetGeneration(1)
 
-	made := w.decide(decision.Request{Basis: w.basis(), Operation: decision.OperationCreate, New: root, User: hans()})
+	made := w.decide(request.Request{Basis: w.basis(), Operation: request.OperationCreate, New: root, User: hans()})
 	if !made.Allowed() {
 		w.t.Fatalf("hans may not make it: %v", made.Findings)
 	}
@@ -121,7 +122,7 @@ func (w *world) make(root *unstructured.Unstructured) {
 }
 
 // decide decides what is put to the webhook.
-func (w *world) decide(req decision.Request) decision.Decision {
+func (w *world) decide(req request.Request) decision.Decision {
 	d := decision.Decide(req)
 	w.log.add(w.t, decisionlog.By{Part: decisionlog.PartMutate}, &req, &d)
 
@@ -184,8 +185,8 @@ func (w *world) edit(user policy.User, field string, value any) bool {
 	obj := old.DeepCopy()
 	setPath(w.t, obj.Object, field, value)
 
-	d := w.decide(decision.Request{
-		Basis: w.basis(), Operation: decision.OperationUpdate, Old: old, New: obj, User: user, ParentSettles: w.claim == nil,
+	d := w.decide(request.Request{
+		Basis: w.basis(), Operation: request.OperationUpdate, Old: old, New: obj, User: user, ParentSettles: w.claim == nil,
 	})
 	stored := d.Object.DeepCopy()
 	stored.SetGeneration(old.GetGeneration() + generations(old, stored))
@@ -278,8 +279,8 @@ func (w *world) propagate() {
 	obj.Object["spec"] = spec
 	obj.SetLabels(w.claim.GetLabels())
 
-	d := w.decide(decision.Request{
-		Basis: w.basis(), Operation: decision.OperationUpdate, Old: old, New: obj, Parent: w.claim, User: machine(),
+	d := w.decide(request.Request{
+		Basis: w.basis(), Operation: request.OperationUpdate, Old: old, New: obj, Parent: w.claim, User: machine(),
 	})
 	w.xr.object = d.Object.DeepCopy()
 	w.xr.object.SetGeneration(old.GetGeneration() + generations(old, w.xr.object))
@@ -379,8 +380,8 @@ func (w *world) apply(n *node, name string, desired *unstructured.Unstructured) 
 		u.SetGeneration(1)
 	} else if resource.IsComposite(u) {
 		// The webhook decides once more what the function let through.
-		w.decide(decision.Request{
-			Basis: w.basis(), Operation: decision.OperationUpdate, Old: live, New: withGeneration(u, live.GetGeneration()), Parent: n.object, User: machine(),
+		w.decide(request.Request{
+			Basis: w.basis(), Operation: request.OperationUpdate, Old: live, New: withGeneration(u, live.GetGeneration()), Parent: n.object, User: machine(),
 			ParentSettles: true,
 		})
 	}

@@ -23,7 +23,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/policytest"
 )
 
@@ -177,8 +177,8 @@ func (s *stage) clear(ctx context.Context) error {
 
 // ask asks what a scenario asks, about objects that are on the stage, and returns the object as it is then.
 func (s *stage) ask(ctx context.Context, as *actor, one *policytest.Scenario, old, owner *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	switch decision.Operation(one.Request.Operation) {
-	case decision.OperationCreate:
+	switch request.Operation(one.Request.Operation) {
+	case request.OperationCreate:
 		u := stripped(one.New, owner)
 		s.props = append(s.props, u)
 
@@ -187,11 +187,11 @@ func (s *stage) ask(ctx context.Context, as *actor, one *policytest.Scenario, ol
 		}
 
 		return u, as.Create(ctx, u, options(one))
-	case decision.OperationDelete:
+	case request.OperationDelete:
 		err := as.Delete(ctx, old.DeepCopy(), deleteOptions(one)...)
 
 		return old, err
-	case decision.OperationUpdate:
+	case request.OperationUpdate:
 	}
 
 	patch, err := mergePatch(one.Old, one.New)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
@@ -81,7 +82,7 @@ func checkRow(t *testing.T, s corpus.Scenario, mode v1alpha1.BindingMode, bound 
 	req, _ := s.Decision()
 
 	d := decision.Decide(req)
-	if got := d.Findings[0].Verdict == decision.Allowed; len(d.Findings) != 1 || got != may {
+	if got := d.Findings[0].Verdict == finding.Allowed; len(d.Findings) != 1 || got != may {
 		t.Errorf("%s: it may be initiated: %t, and the table of concepts says %t", s.Name, got, may)
 	}
 }

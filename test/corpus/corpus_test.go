@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
@@ -101,7 +102,7 @@ func TestWarningsAreShort(t *testing.T) {
 }
 
 // requests are what the scenarios ask, those that ask something, by their names.
-func requests(t *testing.T) iter.Seq2[string, decision.Request] {
+func requests(t *testing.T) iter.Seq2[string, request.Request] {
 	t.Helper()
 
 	all, err := corpus.All()
@@ -109,7 +110,7 @@ func requests(t *testing.T) iter.Seq2[string, decision.Request] {
 		t.Fatal(err)
 	}
 
-	return func(yield func(string, decision.Request) bool) {
+	return func(yield func(string, request.Request) bool) {
 		for _, s := range all {
 			if s.Request == nil {
 				continue

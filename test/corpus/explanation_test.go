@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/explain"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 )
@@ -35,7 +37,7 @@ func TestAnExplanationSaysWhatIsDecidedAndWhy(t *testing.T) {
 			req, _ := s.Decision()
 			d := decision.Decide(req)
 
-			x, err := decision.Explain(decision.Inquiry{Request: req})
+			x, err := explain.Explain(explain.Inquiry{Request: req})
 			if err != nil {
 				if len(d.Problems) == 0 {
 					t.Fatal(err)
@@ -56,7 +58,7 @@ func TestAnExplanationSaysWhatIsDecidedAndWhy(t *testing.T) {
 }
 
 // verdicts are what findings say.
-func verdicts(list []decision.Finding) [][4]string {
+func verdicts(list []finding.Finding) [][4]string {
 	out := make([][4]string, len(list))
 	for i, f := range list {
 		out[i] = [4]string{f.Change.Field, string(f.Verdict), string(f.Rule), f.Policy + f.Missing()}
@@ -66,30 +68,30 @@ func verdicts(list []decision.Finding) [][4]string {
 }
 
 // explains checks that an explanation has what led to a finding.
-func explains(t *testing.T, x decision.Explanation, f decision.Finding) {
+func explains(t *testing.T, x explain.Explanation, f finding.Finding) {
 	t.Helper()
 
 	switch f.Rule {
-	case decision.RuleInitiate:
+	case finding.RuleInitiate:
 		p := byName(x.Policies, f.Policy)
-		if p == nil || !p.Met || !p.Initiates || !slices.ContainsFunc(p.Subjects, func(s decision.ExplainedSubject) bool { return s.User && s.Subject.MayInitiate }) {
+		if p == nil || !p.Met || !p.Initiates || !slices.ContainsFunc(p.Subjects, func(s explain.ExplainedSubject) bool { return s.User && s.Subject.MayInitiate }) {
 			t.Errorf("%s is allowed by policy %q: %+v", f.Change.Field, f.Policy, p)
 		}
-	case decision.RuleAllowance:
-		if !slices.ContainsFunc(x.Allowances, func(a decision.ExplainedAllowance) bool {
+	case finding.RuleAllowance:
+		if !slices.ContainsFunc(x.Allowances, func(a explain.ExplainedAllowance) bool {
 			return a.Allowance.Policy == f.Policy && a.Missing == "" && slices.Contains(a.Covers, f.Change.Field)
 		}) {
 			t.Errorf("%s is allowed by an allowance of policy %q: %+v", f.Change.Field, f.Policy, x.Allowances)
 		}
-	case decision.RuleUpgrade:
-		if !slices.ContainsFunc(x.Windows, func(w decision.ExplainedWindow) bool {
+	case finding.RuleUpgrade:
+		if !slices.ContainsFunc(x.Windows, func(w explain.ExplainedWindow) bool {
 			return w.UpgradeAllowance.GetName() == f.Policy && w.Missing == "" && slices.Contains(w.Covers, f.Change.Field)
 		}) {
 			t.Errorf("%s is allowed by window %q: %+v", f.Change.Field, f.Policy, x.Windows)
 		}
-	case decision.RuleException:
-		if !slices.ContainsFunc(x.Enforcements, func(e decision.ExplainedEnforcement) bool {
-			return e.Governs && slices.ContainsFunc(e.Exceptions, func(x decision.ExplainedException) bool {
+	case finding.RuleException:
+		if !slices.ContainsFunc(x.Enforcements, func(e explain.ExplainedEnforcement) bool {
+			return e.Governs && slices.ContainsFunc(e.Exceptions, func(x explain.ExplainedException) bool {
 				return e.Enforcement.Name()+"/"+x.Exception.Name == f.Policy && x.Missing == "" && slices.Contains(x.Covers, f.Change.Field)
 			})
 		}) {
@@ -122,8 +124,8 @@ func explains(t *testing.T, x decision.Explanation, f decision.Finding) {
 	}
 }
 
-func byName(list []decision.ExplainedPolicy, name string) *decision.ExplainedPolicy {
-	i := slices.IndexFunc(list, func(p decision.ExplainedPolicy) bool { return p.Policy.Name() == name && !p.Shadow })
+func byName(list []explain.ExplainedPolicy, name string) *explain.ExplainedPolicy {
+	i := slices.IndexFunc(list, func(p explain.ExplainedPolicy) bool { return p.Policy.Name() == name && !p.Shadow })
 	if i < 0 {
 		return nil
 	}

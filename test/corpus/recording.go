@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
 
@@ -15,7 +16,7 @@ type Recording struct {
 	// Name of the scenario, and whether it was decided or verified.
 	Name string
 	// Request of the scenario, and what was decided.
-	Request  decision.Request
+	Request  request.Request
 	Decision decision.Decision
 	// Asked is what else was recorded, and Entry what is written.
 	Asked decisionlog.Asked

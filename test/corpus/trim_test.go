@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
@@ -61,7 +62,7 @@ func TestATrimmedObjectIsMaintainedAsTheWhole(t *testing.T) {
 			cached := u.DeepCopy()
 			gate.Trim(cached, nil)
 
-			if diff := cmp.Diff(decision.Upkeep(u), decision.Upkeep(cached)); diff != "" {
+			if diff := cmp.Diff(stamp.Upkeep(u), stamp.Upkeep(cached)); diff != "" {
 				t.Errorf("%s: Upkeep of %s %q, -whole, +cached:\n%s", name, u.GetKind(), u.GetName(), diff)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/internal/policytest"
 )
 
@@ -25,7 +26,7 @@ type Judged struct {
 }
 
 // Judge is a decision on a request.
-func Judge(req *decision.Request, d *decision.Decision) (Judged, error) {
+func Judge(req *request.Request, d *decision.Decision) (Judged, error) {
 	outcome, err := policytest.OutcomeOf(req, d)
 	if err != nil {
 		return Judged{}, fmt.Errorf("cannot describe decision: %w", err)

@@ -1,0 +1,90 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grant
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
+)
+
+// A gate that opens for one change lets out all of the spec. A change that is
+// allowed without External Update must not leave with another one: it is held.
+
+// GoesOut reports whether a change is of what a provider makes of the external
+// object.
+func GoesOut(c change.Change) bool {
+	return request.Under(c, "spec", "forProvider") || request.Under(c, "spec", "initProvider")
+}
+
+// Stays reports whether an allowed change is for the managed resource alone, and
+// not for what is behind its gate.
+func Stays(
+	o request.Objects, by request.Writer, how request.Manner, auth *authority.Authority, outside request.External, now time.Time,
+	f finding.Finding,
+) bool {
+	if Succeeded(o, outside, f) {
+		return true
+	}
+
+	if Replaces(o, outside, f.Change) {
+		return !allow(f.Cause.External, gate.MakeAnew) && !injects(o, auth, f, gate.MakeAnew)
+	}
+
+	return GoesOut(f.Change) && outside.Gated && !request.BuildsUp(o, by, how, now) && !allow(f.Cause.External, LetsOut) &&
+		!injects(o, auth, f, LetsOut)
+}
+
+// WithBuilding adds what may be done to the external object of a managed resource
+// that its parent builds up, by whatever rule that is.
+func WithBuilding(o request.Objects, by request.Writer, how request.Manner, now time.Time, f finding.Finding) finding.Finding {
+	if o.Operation != request.OperationDelete && resource.IsManaged(o.Target()) && request.BuildsUp(o, by, how, now) &&
+		!allow(f.Cause.External, LetsOut) {
+		f.Cause.External = allowance.Merge(f.Cause.External, ImplicitExternal())
+	}
+
+	return f
+}
+
+// ImplicitExternal is what a parent that is built up may do to external objects.
+func ImplicitExternal() []v1alpha1.Allowance {
+	return []v1alpha1.Allowance{{
+		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
+		Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceCreation},
+	}}
+}
+
+// allow reports whether one of some allowances is for External actions of a kind.
+func allow(list []v1alpha1.Allowance, is func([]string) bool) bool {
+	return slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool { return allowance.External(a) && is(a.Mutations) })
+}
+
+// LetsOut reports whether actions make of the external object what the spec says: by
+// an update, or by making it anew.
+func LetsOut(actions []string) bool {
+	return slices.Contains(gate.Acting(actions), gate.ActionUpdate) || gate.MakeAnew(actions)
+}
+
+// injects reports whether a policy about the object's kind gives External actions of a kind for an allowed change.
+func injects(o request.Objects, auth *authority.Authority, f finding.Finding, is func([]string) bool) bool {
+	return slices.ContainsFunc(auth.Policies.For(o.GroupKind()), func(p *policy.Policy) bool {
+		return p.Covers(f.Change) && OpensGate(p, is) && auth.MayInject(p, f) && auth.EvaluateFor(p, f).Met
+	})
+}
+
+// OpensGate reports whether a policy allows External actions of a kind.
+func OpensGate(p *policy.Policy, is func([]string) bool) bool {
+	return slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
+		return a.Relation == v1alpha1.RelationExternal && is(a.Mutations)
+	})
+}

@@ -1,0 +1,132 @@
+// Copyright The Kausality Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package input reads a request once: what of the new object may be stored at all, and what the records on the object and its
+// parent say. Whoever judges, holds or stamps gets parts of [Inputs] and changes none.
+package input
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/gate"
+)
+
+// Inputs are what a request says, and what the annotations of its objects say, each read once. Nothing that is decided
+// changes them: of another version of the new object there are others, see [inputs.with].
+type Inputs struct {
+	Objects   request.Objects
+	Writer    request.Writer
+	Manner    request.Manner
+	Authority *authority.Authority
+	Above     *Above
+	Places    *request.Places
+	Enforced  Enforced
+	External  request.External
+	Earlier   Earlier
+	Desired   Desired
+	Windows   Windows
+	Now       time.Time
+	Problems  *request.Problems
+	Proposal  proposal
+}
+
+// Read reads the inputs of a request. Stored is true where its new object is as it would be stored, so that nothing of
+// it can be put back. The error is about a request that makes no sense.
+func Read(req request.Request, stored bool) (*Inputs, error) {
+	// 1. Who asks for what.
+	ledger := &authority.Ledger{}
+
+	in, err := Asked(&req, &ledger.Problems)
+	if err != nil {
+		return nil, err
+	}
+
+	// 2. What of that may be stored at all.
+	in.Manner.Stored = stored
+	in.Manner.Composing, in.Manner.Announced = announcement(in.Objects, in.Writer)
+	in.Proposal = propose(in.Objects, in.Writer, in.Manner, in.External.Gates, req.Basis.Policies)
+	in.Objects.New = in.Proposal.object
+	in.Places, in.Windows = request.NewPlaces(in.Objects), openWindows(req.Basis.Upgrades, in.Objects, in.Writer, in.Now)
+	req.Operation, req.Old, req.New, req.Parent = in.Objects.Operation, in.Objects.Old, in.Objects.New, in.Objects.Parent
+	req.Basis.Params = req.Basis.Params.Once()
+	in.Authority = authority.New(&req, in.Objects, in.Writer, ledger)
+
+	// 3. What the records on parent and object say.
+	in.Above = readAbove(&req, in.Objects.Parent, in.Problems)
+	in.Enforced = readEnforced(in.Objects, in.Authority.RawInput(), req.Basis.Enforcements, req.Basis.Settings.Manager, in.Problems)
+	in.External.Gated = ReadGated(in.Objects, in.Writer)
+	in.Desired = readDesired(&req, in.Objects, in.Writer, in.Problems)
+	in.Earlier = readEarlier(in.Objects, in.Writer, in.Manner, req.Approved)
+	readWithheld(&req, in.Objects, in.Above, in.Problems)
+
+	return in, nil
+}
+
+// Asked is what a request says itself, without what its objects say.
+func Asked(req *request.Request, problems *request.Problems) (*Inputs, error) {
+	o, err := request.ObjectsOf(req)
+	if err != nil {
+		return nil, err
+	}
+
+	return &Inputs{
+		Objects: o, Writer: request.WriterOf(req.User, req.FieldManager, req.Basis.Settings), Now: req.Basis.Now, Problems: problems,
+		Manner: request.Manner{Action: req.Action, Settles: req.ParentSettles, Orphans: req.Orphans},
+		External: request.External{
+			Ungated: req.Ungated, Gates: req.Basis.Settings.Gates, LateInitialize: !req.Basis.Settings.WithoutLateInitialize.Has(o.GroupKind()),
+			Successor: req.Successor, Identity: req.Basis.Settings.Identity,
+		},
+	}, nil
+}
+
+// With are the inputs where another version of the new object is asked for. The places of changes stay those of this one.
+func (in *Inputs) With(object *unstructured.Unstructured) *Inputs {
+	out := *in
+	out.Objects.New = object
+	out.Authority, out.Windows = in.Authority.Of(out.Objects), in.Windows.of(out.Objects, in.Writer, in.Now)
+
+	return &out
+}
+
+// Within are the inputs for changes to the new object as it is, instead of those to the one of which it is left.
+func (in *Inputs) Within() *Inputs {
+	out := *in
+	out.Places, out.Authority = request.NewPlaces(in.Objects), in.Authority.Of(in.Objects)
+
+	return &out
+}
+
+// MadeAgain are the inputs for changes that are made once more: before these the object was as it was before they were
+// stored.
+func (in *Inputs) MadeAgain() *Inputs {
+	out := *in
+	out.Authority = in.Authority.MadeAgain(in.Earlier.Before)
+
+	return &out
+}
+
+// AsDeletion are the inputs of a request to delete the object instead. What is wrong with that one is not told of this one.
+func (in *Inputs) AsDeletion() *Inputs {
+	o, how, outside := in.Objects, in.Manner, in.External
+	o.Operation, o.New, o.Asked = request.OperationDelete, nil, nil
+	how.Stored, how.Announced, how.Composing, outside.Gated = false, false, false, false
+
+	out := &Inputs{
+		Objects: o, Writer: in.Writer, Manner: how, External: outside, Above: in.Above, Places: request.NewPlaces(o),
+		Authority: in.Authority.Of(o),
+		Windows:   in.Windows.of(o, in.Writer, in.Now), Now: in.Now, Problems: &request.Problems{},
+	}
+	out.Authority.Problems = out.Problems
+	out.Enforced = readEnforced(o, out.Authority.RawInput(), in.Enforced.All, in.Authority.Settings.Manager, out.Problems)
+
+	return out
+}
+
+// ReadGated reads whether a gate stands before a managed resource.
+func ReadGated(o request.Objects, by request.Writer) bool {
+	return o.Operation == request.OperationUpdate && gate.Governed(o.Old) && !gate.Ungated(o.Old) && !by.IsProvider() && !by.IsManager()
+}
