@@ -15,6 +15,7 @@ import (
 	"github.com/crossplane/function-sdk-go/logging"
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,9 +64,15 @@ func TestTheFunctionDecidesAsTheCorpusSays(t *testing.T) {
 			req.Basis.Bindings = nil // A function reads none.
 			want := decision.Decide(req)
 
-			rsp, err := fn.New(logging.NewNopLogger(), fn.WithClock(func() time.Time { return req.Basis.Now })).RunFunction(t.Context(), composing(t, s))
+			f := fn.New(logging.NewNopLogger(), fn.WithClock(func() time.Time { return req.Basis.Now }))
+
+			rsp, err := f.RunFunction(t.Context(), composing(t, s))
 			if err != nil {
 				t.Fatal(err)
+			}
+
+			if diff := cmp.Diff(rsp, runOf(t, f, composing(t, s)), protocmp.Transform()); diff != "" {
+				t.Errorf("-first, +again:\n%s", diff)
 			}
 
 			for _, r := range rsp.GetResults() {

@@ -32,6 +32,7 @@ type Function struct {
 
 	compiled *inforce.Cache
 	reports  *reports
+	answers  *answers
 	// decisions logs what is decided; nil for nobody.
 	decisions DecisionLog
 }
@@ -56,7 +57,7 @@ func WithRepair(r v1alpha1.Repair) Option {
 func New(log logging.Logger, opts ...Option) *Function {
 	f := &Function{
 		log: log, now: time.Now, limit: resource.InitializingLimit, repair: v1alpha1.RepairApply,
-		metrics: newMetrics(), compiled: inforce.NewCache(), reports: newReports(),
+		metrics: newMetrics(), compiled: inforce.NewCache(), reports: newReports(), answers: newAnswers(),
 	}
 	for _, o := range opts {
 		o(f)
@@ -73,6 +74,13 @@ func (f *Function) Register(r prometheus.Registerer) error { return f.metrics.re
 // returns no error: what is wrong is a fatal result that names it.
 func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
 	log, start := f.log.WithValues("tag", req.GetMeta().GetTag()), f.now()
+
+	if again, s, ok := f.answers.again(req, start); ok {
+		f.metrics.observe(again, s, f.now().Sub(start))
+
+		return again, nil
+	}
+
 	rsp = response.To(req, response.DefaultTTL)
 
 	var s *state
@@ -136,6 +144,9 @@ func (f *Function) run(log logging.Logger, req *fnv1.RunFunctionRequest, rsp *fn
 		rsp.Desired = nil
 		response.Fatal(rsp, err)
 	}
+
+	// 7. Remember the answer, in case nothing changes.
+	f.answers.remember(req, rsp, s, s.base.Basis.Now)
 
 	log.Debug("Decided", "xr", s.xr.GetName(), "resources", len(s.outcomes), "held", len(s.held()))
 

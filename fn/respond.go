@@ -72,7 +72,12 @@ func (s *state) respondResource(was *fnv1.Resource, name string) (*fnv1.Resource
 		return nil, nil //nolint:nilnil // Left out, which is no error.
 	}
 
-	st, err := encode(out.Desired.Object, was.GetResource())
+	var decoded map[string]any
+	if u := s.desired[name]; u != nil {
+		decoded = u.Object
+	}
+
+	st, err := encode(out.Desired.Object, was.GetResource(), decoded)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write desired composed resource %q: %w", name, err)
 	}
@@ -108,7 +113,7 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
 		response.Warning(rsp, errNoConditions).TargetComposite().WithReason(string(v1alpha1.EventReasonInput))
 	}
 
-	s.overdue = status.Overdue()
+	s.overdue, s.settled = status.Overdue(), status.Allowed && status.Progress.Phase == v1alpha1.PhaseSettled
 
 	list(rsp, v1alpha1.EventReasonBaseline, "First run: these fields differ from the stored state, and count as desired: ",
 		s.each(func(o composition.Result) []string { return o.Baseline }))

@@ -12,6 +12,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -34,6 +35,10 @@ var errLarge = errors.New("the desired state is too large for Crossplane to read
 // fits reports, as an error that names the largest resources, that a response is larger
 // than is surely read.
 func (s *state) fits(rsp *fnv1.RunFunctionResponse, most int) error {
+	if atMost(rsp) <= most {
+		return nil
+	}
+
 	size := proto.Size(rsp)
 	if size <= most {
 		return nil
@@ -71,3 +76,57 @@ func (s *state) fits(rsp *fnv1.RunFunctionResponse, most int) error {
 
 // kibibytes writes a number of bytes for a person.
 func kibibytes(n int) string { return fmt.Sprintf("%d KiB", (n+1023)/1024) }
+
+// atMost is a number of bytes that a response has at most, and in a fraction of the time that it takes to count them.
+func atMost(rsp *fnv1.RunFunctionResponse) int {
+	out := proto.Size(&fnv1.RunFunctionResponse{
+		Meta: rsp.GetMeta(), Results: rsp.GetResults(), Context: rsp.GetContext(), Requirements: rsp.GetRequirements(),
+		Conditions: rsp.GetConditions(), Output: rsp.GetOutput(),
+	}) + overhead + atMostOf(rsp.GetDesired().GetComposite())
+
+	for name, r := range rsp.GetDesired().GetResources() {
+		out += overhead + len(name) + atMostOf(r)
+	}
+
+	return out
+}
+
+// overhead is what tags and lengths of a value, and of its entry in a map, take at most: four tags, and as many lengths of up to five
+// bytes.
+const overhead = 24
+
+func atMostOf(r *fnv1.Resource) int {
+	out := 2*overhead + atMostIn(r.GetResource())
+	for key, v := range r.GetConnectionDetails() {
+		out += overhead + len(key) + len(v)
+	}
+
+	return out
+}
+
+func atMostIn(st *structpb.Struct) int {
+	out := 0
+	for key, v := range st.GetFields() {
+		out += overhead + len(key) + atMostFor(v)
+	}
+
+	return out
+}
+
+func atMostFor(v *structpb.Value) int {
+	switch k := v.GetKind().(type) {
+	case *structpb.Value_StringValue:
+		return len(k.StringValue)
+	case *structpb.Value_StructValue:
+		return atMostIn(k.StructValue)
+	case *structpb.Value_ListValue:
+		out := 0
+		for _, e := range k.ListValue.GetValues() {
+			out += overhead + atMostFor(e)
+		}
+
+		return out
+	default:
+		return 0 // The overhead has room for a number.
+	}
+}

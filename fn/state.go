@@ -64,6 +64,8 @@ type state struct {
 	// true where that is over.
 	limit   time.Duration
 	overdue bool
+	// settled is true where nothing is under way.
+	settled bool
 }
 
 // readState decodes a request.

@@ -6,6 +6,7 @@ package fn
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -20,12 +21,41 @@ func decode(st *structpb.Struct) *unstructured.Unstructured {
 
 func decodeMap(st *structpb.Struct) map[string]any {
 	out := make(map[string]any, len(st.GetFields()))
+
 	for key, v := range st.GetFields() {
-		out[key] = decodeValue(v)
+		if key == "fieldsV1" {
+			out[key] = decodeFields(v)
+		} else {
+			out[key] = decodeValue(v)
+		}
 	}
 
 	return out
 }
+
+// decodeFields makes an object of fields that somebody manages. Nearly all that is in it has nothing in it, and is one and the same
+// object here: nobody writes into what is observed.
+func decodeFields(v *structpb.Value) any {
+	st := v.GetStructValue()
+	if st == nil {
+		return decodeValue(v)
+	}
+
+	out := make(map[string]any, len(st.GetFields()))
+
+	for key, v := range st.GetFields() {
+		if below := v.GetStructValue(); below != nil && len(below.GetFields()) == 0 {
+			out[key] = nothing
+		} else {
+			out[key] = decodeFields(v)
+		}
+	}
+
+	return out
+}
+
+// nothing is an object with nothing in it, not to be modified.
+var nothing any = map[string]any{} //nolint:gochecknoglobals // Constant.
 
 func decodeValue(v *structpb.Value) any {
 	switch k := v.GetKind().(type) {
@@ -61,9 +91,35 @@ func number(f float64) any {
 
 // encode makes protobuf's form of an object. It shares all that is the same
 // with another one, which an earlier step of the pipeline made: as a rule that
-// is nearly everything.
-func encode(obj map[string]any, was *structpb.Struct) (*structpb.Struct, error) {
-	return encodeMap(obj, was)
+// is nearly everything. Decoded is what that was decoded to, nil for nothing: what is
+// shared with it has not changed.
+func encode(obj map[string]any, was *structpb.Struct, decoded map[string]any) (*structpb.Struct, error) {
+	fields := make(map[string]*structpb.Value, len(obj))
+
+	for key, v := range obj {
+		old := was.GetFields()[key]
+		if m, ok := v.(map[string]any); ok && old != nil && isMap(m, decoded[key]) {
+			fields[key] = old
+
+			continue
+		}
+
+		e, err := encodeValue(v, old)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+
+		fields[key] = e
+	}
+
+	return &structpb.Struct{Fields: fields}, nil
+}
+
+// isMap reports whether a value is one and the same map.
+func isMap(m map[string]any, v any) bool {
+	o, ok := v.(map[string]any)
+
+	return ok && reflect.ValueOf(m).UnsafePointer() == reflect.ValueOf(o).UnsafePointer()
 }
 
 func encodeMap(m map[string]any, was *structpb.Struct) (*structpb.Struct, error) {

@@ -224,7 +224,7 @@ func (r composed) unchanged(asker *asker, room int) (Result, bool) {
 	}
 
 	stampOn(out.Desired, d.Object)
-	out.Problems = append(out.Problems, r.record(room, out.Desired, last)...)
+	out.Problems = append(out.Problems, r.keepRecord(room, out.Desired, last)...)
 	out.Repairs = r.repairsAfter(&d, merged)
 	r.addState(&out, d)
 

@@ -91,6 +91,17 @@ func (r composed) record(room int, u *unstructured.Unstructured, rec *wish.Recor
 	return nil
 }
 
+// keepRecord is record of a wish that is as it was: the text stays.
+func (r composed) keepRecord(room int, u *unstructured.Unstructured, rec *wish.Record) []error {
+	if text, plain := wish.TextOf(r.Observed); plain && len(text) <= room && !secret(u) {
+		annotate(u, v1alpha1.AnnotationWish, text)
+
+		return nil
+	}
+
+	return r.record(room, u, rec)
+}
+
 func inObserved(u *unstructured.Unstructured, err error) error {
 	return fmt.Errorf("%s: %w", describe(u), err)
 }

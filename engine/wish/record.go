@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -87,6 +88,14 @@ func Parse(u *unstructured.Unstructured) (*Record, error) {
 	}
 
 	return r, nil
+}
+
+// TextOf is the record on an object as it is written; false where there is anything in it besides what was wished.
+func TextOf(u *unstructured.Unstructured) (string, bool) {
+	text := resource.Annotation(u, v1alpha1.AnnotationWish)
+
+	return text, strings.HasPrefix(text, "apiVersion: ") && strings.HasSuffix(text, "\nversion: 1\n") &&
+		!strings.Contains(text, "baseline:") && !strings.Contains(text, named) && !strings.Contains(text, repaired)
 }
 
 func newRecord(leaves int) *Record { return &Record{leaves: make(map[path]uint64, leaves)} }
