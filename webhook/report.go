@@ -15,6 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -51,13 +52,20 @@ func (j *Judge) report(req admission.Request, ask *request.Request, d *decision.
 		log = log.V(1)
 	}
 
-	log.Info("Decided", "decision", outcome, "field", f.Change.Field, "rule", f.Rule, "policy", f.Policy,
-		"initiator", f.Initiator(), "trace", path(f.Trace()), "missing", f.Missing(), "changes", len(d.Findings),
-		"policies", texts(d.Policies()), "enforcements", texts(d.Governing()), "attestations", d.Attestations, "causes", reasons(d))
+	if log.Enabled() {
+		sayDecided(log, outcome, f, d)
+	}
 
 	if outcome == decision.OutcomeHeld && newlyHeld(ask, d) {
 		j.held(req, ask, d)
 	}
+}
+
+// sayDecided logs a decision for people, and why.
+func sayDecided(log logr.Logger, outcome decision.Outcome, f finding.Finding, d *decision.Decision) {
+	log.Info("Decided", "decision", outcome, "field", f.Change.Field, "rule", f.Rule, "policy", f.Policy,
+		"initiator", f.Initiator(), "trace", path(f.Trace()), "missing", f.Missing(), "changes", len(d.Findings),
+		"policies", texts(d.Policies()), "enforcements", texts(d.Governing()), "attestations", d.Attestations, "causes", reasons(d))
 }
 
 // log says what a line is about.
