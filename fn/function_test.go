@@ -18,8 +18,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/fn"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 const steadyXR = `
@@ -116,7 +117,7 @@ func told(t *testing.T, rsp *fnv1.RunFunctionResponse) string {
 			of = c.Ref.Kind + " of composed resource " + c.ComposedResource
 		}
 
-		lines = append(lines, composition.Held{Change: c, Resource: of}.String())
+		lines = append(lines, condition.Held{Change: c, Resource: of}.String())
 	}
 
 	return strings.Join(lines, "\n")

@@ -9,6 +9,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // TestTheFunctionDoesNotRememberEveryXR so that its memory is bounded: of too many
@@ -45,7 +47,7 @@ func TestTheFunctionLogsSoManyChangesOfAnXR(t *testing.T) {
 
 	var out composition.Result
 	for i := range maxReportLines + 5 {
-		out.Held = append(out.Held, composition.Held{Resource: "Object db", Change: v1alpha1.HeldChange{Field: "spec.f" + strconv.Itoa(i)}})
+		out.Held = append(out.Held, condition.Held{Resource: "Object db", Change: v1alpha1.HeldChange{Field: "spec.f" + strconv.Itoa(i)}})
 	}
 
 	s.outcomes["a"] = out

@@ -16,6 +16,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // errUnallowed is the cause when mode Fatal meets an unallowed change.
@@ -96,9 +98,9 @@ func (s *state) respondResource(was *fnv1.Resource, name string) (*fnv1.Resource
 }
 
 // report sets the condition, and adds events when it says something new.
-func (s *state) report(rsp *fnv1.RunFunctionResponse, held []composition.Held) {
+func (s *state) report(rsp *fnv1.RunFunctionResponse, held []condition.Held) {
 	f := s.findings(rsp, held)
-	status := composition.Summarize(s.xr, f)
+	status := condition.Summarize(s.xr, f)
 
 	condition := response.ConditionTrue
 	if !status.Allowed {
@@ -149,14 +151,14 @@ func list(rsp *fnv1.RunFunctionResponse, reason v1alpha1.EventReason, what strin
 
 // reportState sets the condition by which the manager, and the next run, know what is held and how far the XR is. It reports
 // whether there is something new.
-func (s *state) reportState(rsp *fnv1.RunFunctionResponse, held []composition.Held, status *composition.Status) bool {
-	var passed []composition.Passed
+func (s *state) reportState(rsp *fnv1.RunFunctionResponse, held []condition.Held, status *condition.Status) bool {
+	var passed []condition.Passed
 	for _, name := range s.names {
 		passed = slices.Concat(passed, s.outcomes[name].Passed, s.outcomes[name].Awaiting)
 	}
 
 	records := s.base.Basis.RecordsEdits(s.xr, s.base.Resources.Of(s.xr.GroupVersionKind().GroupKind()))
-	state := composition.List(s.xr, status, s.observed, held, passed, records)
+	state := condition.List(s.xr, status, s.observed, held, passed, records)
 
 	composition.Remember(&state, s.base.Was, s.observed, s.desired, s.outcomes, s.base.Basis.Now)
 
@@ -173,17 +175,17 @@ func (s *state) reportState(rsp *fnv1.RunFunctionResponse, held []composition.He
 }
 
 // findings are what was found out about the XR in this run.
-func (s *state) findings(rsp *fnv1.RunFunctionResponse, held []composition.Held) composition.Findings {
+func (s *state) findings(rsp *fnv1.RunFunctionResponse, held []condition.Held) condition.Findings {
 	pending, unasked := s.pending(), ""
 	if !s.answered {
 		unasked = unanswered
 	}
 
-	return composition.Findings{
+	return condition.Findings{
 		Ready: s.ready(rsp.GetDesired()), Composed: len(s.names),
 		Held: held, Pending: pending, Unanswered: unasked, Problems: s.unfixed(),
 		Delegated: s.each(func(o composition.Result) []string { return o.Delegated }),
-		Status:    composition.Report(s.xr, s.wantedXR, s.answered && len(pending) == 0),
+		Status:    condition.Report(s.xr, s.wantedXR, s.answered && len(pending) == 0),
 		Limit:     s.limit, Now: s.base.Basis.Now,
 	}
 }

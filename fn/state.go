@@ -24,6 +24,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // errNoKind is the cause when a composed resource cannot be known.
@@ -191,12 +193,12 @@ func (s *state) decide() {
 }
 
 // held are the held changes of all composed resources, and of the XR itself.
-func (s *state) held() []composition.Held {
-	var out []composition.Held
+func (s *state) held() []condition.Held {
+	var out []condition.Held
 
 	for _, name := range s.names {
 		out = append(out, s.outcomes[name].Held...)
 	}
 
-	return append(out, composition.HeldOn(s.xr)...)
+	return append(out, condition.HeldOn(s.xr)...)
 }

@@ -16,11 +16,12 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // hold reads what is held: of the object by its annotation and by what its parent's
@@ -89,12 +90,12 @@ func (d *traceDocument) holdRecorded(u *unstructured.Unstructured, ref *objectRe
 
 // reported is what the function says is held of what an XR composes, and how many more; false where it says that
 // something is, and not what. What is held of the XR itself is in its annotation.
-func reported(xr *unstructured.Unstructured) (list []composition.Held, more int, ok bool) {
+func reported(xr *unstructured.Unstructured) (list []condition.Held, more int, ok bool) {
 	if c, _ := resource.ConditionOf(xr, v1alpha1.ConditionKausality); c.Reason != v1alpha1.ReasonHeld {
 		return nil, 0, true
 	}
 
-	return composition.Reported(xr)
+	return condition.Reported(xr)
 }
 
 // composite is the XR that a condition is about: the object, or that of a Claim.
@@ -107,7 +108,7 @@ func composite(u *unstructured.Unstructured, near related) *unstructured.Unstruc
 }
 
 // holdReported adds what a function reports, unless an annotation said so already.
-func (d *traceDocument) holdReported(h composition.Held, u *unstructured.Unstructured, near related) {
+func (d *traceDocument) holdReported(h condition.Held, u *unstructured.Unstructured, near related) {
 	about, ref, composed := u, (*objectRef)(nil), ""
 
 	switch {

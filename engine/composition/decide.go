@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
@@ -85,7 +86,7 @@ func (r composed) asking(asker *asker, op request.Operation, old, obj *unstructu
 		Basis: asker.basis, Action: action, ComposedResource: r.Name, Successor: asker.successor, Ungated: asker.ungated,
 		Resource: asker.resources.Of(cmp.Or(old, obj).GroupVersionKind().GroupKind()),
 		Repairs:  r.repairs(), RepairsNow: r.repair(), Withheld: asker.withheld, Listed: asker.listed, UnknownCause: unknownCause(r.XR),
-		Edited: func() []string { return editedSince(r.XR) },
+		Edited: func() []string { return condition.EditedSince(r.XR) },
 	}
 }
 
@@ -105,7 +106,7 @@ func (r composed) create(asker *asker, room int) Result {
 	if len(out.Repaired) > 0 {
 		r.createAgain(&out)
 	} else {
-		out.Pending = describe(obj) + " is being created"
+		out.Pending = condition.Describe(obj) + " is being created"
 	}
 
 	out.Desired = withSpec(d.Object)
@@ -169,7 +170,7 @@ func (r composed) compared(asker *asker, baseline bool, room int) Result {
 
 	d := r.ask(asker, request.OperationUpdate, r.Observed, merged)
 	out := Result{Problems: d.Problems, Held: r.heldOf(d, merged), Baseline: asked.Baseline, Delegated: asked.Delegated}
-	out = out.of(&d, describe(r.Observed))
+	out = out.of(&d, condition.Describe(r.Observed))
 
 	if err != nil {
 		out.Problems = append(out.Problems, inObserved(r.Observed, err))
@@ -216,7 +217,7 @@ func (r composed) unchanged(asker *asker, room int) (Result, bool) {
 		return Result{}, false
 	}
 
-	out := Result{Problems: d.Problems}.of(&d, describe(r.Observed))
+	out := Result{Problems: d.Problems}.of(&d, condition.Describe(r.Observed))
 	out.Desired = desired
 
 	if d.Action == v1alpha1.ActionHold {
@@ -237,7 +238,7 @@ func (r composed) addState(out *Result, d decision.Decision) {
 
 	out.Pending = r.pending(d)
 	if out.Pending == "" && r.allowsHeld(d.Findings) {
-		out.Pending = describe(r.Observed) + " is blocked by a held change"
+		out.Pending = condition.Describe(r.Observed) + " is blocked by a held change"
 	}
 }
 
@@ -266,8 +267,8 @@ func (r composed) answer(room int, out *Result, asked *wish.Comparison, d decisi
 }
 
 // heldOf is what is held of an update.
-func (r composed) heldOf(d decision.Decision, merged *unstructured.Unstructured) []Held {
-	var out []Held
+func (r composed) heldOf(d decision.Decision, merged *unstructured.Unstructured) []condition.Held {
+	var out []condition.Held
 
 	var repairs func(map[string]any, change.Change) bool
 	if !d.Allowed() && r.mends() {
@@ -277,8 +278,8 @@ func (r composed) heldOf(d decision.Decision, merged *unstructured.Unstructured)
 	for _, f := range d.Findings {
 		if f.Verdict == finding.Unallowed {
 			h, own := r.unrepaired(merged, f, repairs)
-			is := Held{
-				Resource: describe(r.Observed), Change: r.listed(h, f.Approvable()),
+			is := condition.Held{
+				Resource: condition.Describe(r.Observed), Change: r.listed(h, f.Approvable()),
 				Passed: r.mode == v1alpha1.ModeAudit, Policies: f.Policies(),
 			}
 
@@ -344,7 +345,7 @@ func (r composed) remove(asker *asker) Result {
 	}
 
 	d := r.ask(asker, request.OperationDelete, r.Observed, nil)
-	out := Result{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}.of(&d, describe(r.Observed))
+	out := Result{Problems: d.Problems, Held: r.wholeHeld(r.Observed, d, v1alpha1.MutationDelete)}.of(&d, condition.Describe(r.Observed))
 
 	if len(out.Held) > 0 && r.mode != v1alpha1.ModeAudit {
 		out.Kept, out.Desired = true, r.hold(fields)
@@ -353,13 +354,13 @@ func (r composed) remove(asker *asker) Result {
 	}
 
 	if !gated(r.Observed) || gate.MayDelete(r.Observed) {
-		out.Pending = describe(r.Observed) + " is being deleted"
+		out.Pending = condition.Describe(r.Observed) + " is being deleted"
 
 		return out
 	}
 
 	out.Kept, out.Desired = true, keep(r.Observed, fields)
-	out.Pending = describe(r.Observed) + " waits for its gate to open for Delete"
+	out.Pending = condition.Describe(r.Observed) + " waits for its gate to open for Delete"
 
 	stampOn(out.Desired, cmp.Or(d.Object, r.Observed))
 
@@ -381,45 +382,8 @@ func (r composed) kept() Result {
 func (r composed) unreadable(err error) Result {
 	return Result{
 		Desired: r.whole(), Kept: true, Problems: []error{err},
-		Held: []Held{r.heldAsIs(v1alpha1.HeldChange{Field: "metadata.managedFields", Missing: err.Error()})},
+		Held: []condition.Held{r.heldAsIs(v1alpha1.HeldChange{Field: "metadata.managedFields", Missing: err.Error()})},
 	}
-}
-
-// heldAsIs is a change of the observed resource that nobody can approve.
-func (r composed) heldAsIs(h v1alpha1.HeldChange) Held {
-	return Held{Resource: describe(r.Observed), Change: r.listed(h, finding.Approvable{})}
-}
-
-// wholeHeld is what is held of a creation or deletion: nothing or all of it.
-func (r composed) wholeHeld(u *unstructured.Unstructured, d decision.Decision, field string) []Held {
-	i := slices.IndexFunc(d.Findings, func(f finding.Finding) bool { return f.Verdict == finding.Unallowed && f.Change.Field == field })
-	if i < 0 {
-		return nil
-	}
-
-	f := d.Findings[i]
-	a := f.Approvable()
-	h := Held{
-		Resource: describe(u), Change: r.listed(v1alpha1.HeldChange{Field: field, At: f.HeldAt(), Missing: f.Missing()}, a),
-		Passed: r.mode == v1alpha1.ModeAudit, Policies: f.Policies(), Why: f.Why(), Briefly: f.Briefly(), OfEdit: f.OfEdit(),
-	}
-
-	if field == v1alpha1.MutationCreate {
-		h.Resource = r.unmade(u)
-
-		if r.mends() && r.madeBefore() && !lasting(u) {
-			if text := r.notRepaired(r.mending.was.Again[r.Name]); text != "" {
-				h.Change.Missing, h.Why, h.Briefly, h.OfEdit = text, nil, nil, false
-			}
-		}
-	}
-
-	return []Held{h}
-}
-
-// unmade describes a resource that is not there yet.
-func (r composed) unmade(u *unstructured.Unstructured) string {
-	return unmade(u.GetKind(), r.Name)
 }
 
 // pending says what of allowed changes is under way. It says the same from the
@@ -427,7 +391,7 @@ func (r composed) unmade(u *unstructured.Unstructured) string {
 // to listen where an XR changes too often.
 func (r composed) pending(d decision.Decision) string {
 	observed := r.Observed
-	changing := describe(observed) + " is being changed"
+	changing := condition.Describe(observed) + " is being changed"
 
 	for _, f := range d.Findings {
 		if f.Verdict == finding.Allowed && f.Rule != finding.RuleRepair {

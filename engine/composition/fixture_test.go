@@ -13,6 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -121,7 +122,7 @@ func requestFor(t *testing.T, xr, observed, desired string) composition.Request 
 	}
 }
 
-func fields(held []composition.Held) []string {
+func fields(held []condition.Held) []string {
 	var out []string //nolint:prealloc // Nil when nothing is held.
 	for _, h := range held {
 		out = append(out, h.Change.Field)

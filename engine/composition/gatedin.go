@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -26,7 +27,7 @@ func (r composed) withoutGate(gatedIn string) Result {
 		h.Field = v1alpha1.MutationCreate
 
 		return Result{
-			Held:    []Held{{Resource: r.unmade(r.Desired), Change: r.listed(h, finding.Approvable{})}},
+			Held:    []condition.Held{{Resource: r.unmade(r.Desired), Change: r.listed(h, finding.Approvable{})}},
 			Unbuilt: !resource.Ready(r.XR),
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
@@ -30,19 +30,19 @@ func TestAConditionIsShortAndNamesTheCommand(t *testing.T) {
 	for n := range 8 {
 		for _, why := range [][]string{nil, {"no policy allows it"}, {long}, {"from anna's edit of spec.size", long, long}} {
 			for _, more := range [][]string{nil, {"short"}, {long, long}} {
-				held := make([]composition.Held, n)
+				held := make([]condition.Held, n)
 				for i := range held {
-					held[i] = composition.Held{Resource: fmt.Sprintf("Instance %s%d", thirty, i), Why: why, OfEdit: len(why) > 0 && strings.HasPrefix(why[0], "from "), Change: v1alpha1.HeldChange{
+					held[i] = condition.Held{Resource: fmt.Sprintf("Instance %s%d", thirty, i), Why: why, OfEdit: len(why) > 0 && strings.HasPrefix(why[0], "from "), Change: v1alpha1.HeldChange{
 						Field: "spec.forProvider.parameters[3].value", From: strings.Repeat("x", 128), To: "small", Digest: "sha256:1", Missing: long,
 					}}
 				}
 
-				f := composition.Findings{Ready: true, Composed: 1, Held: held, Problems: more, Delegated: more, Now: time.Unix(0, 0)}
-				checkMessage(t, composition.Summarize(settled, f).Message, n, n > 0)
+				f := condition.Findings{Ready: true, Composed: 1, Held: held, Problems: more, Delegated: more, Now: time.Unix(0, 0)}
+				checkMessage(t, condition.Summarize(settled, f).Message, n, n > 0)
 
 				f.Pending = []string{"Instance " + thirty + "0 is being changed"}
 
-				got := composition.Summarize(settled, f).Message
+				got := condition.Summarize(settled, f).Message
 				checkMessage(t, got, n, false)
 
 				if strings.Contains(got, "Instance") {
@@ -50,7 +50,7 @@ func TestAConditionIsShortAndNamesTheCommand(t *testing.T) {
 				}
 
 				f.Unanswered = long
-				checkMessage(t, composition.Summarize(settled, f).Message, 0, false)
+				checkMessage(t, condition.Summarize(settled, f).Message, 0, false)
 
 				for _, h := range held {
 					checkMessage(t, h.Event(settled), 0, true)
@@ -82,8 +82,8 @@ func TestAConditionDropsTheLeast(t *testing.T) {
 	t.Parallel()
 
 	xr := object(t, "{kind: Bucket, apiVersion: example.org/v1, metadata: {name: logs, namespace: shop, generation: 4, annotations: {kausality.io/initialized: '{\"v\":1}'}}}")
-	held := func(field, name string, why ...string) composition.Held {
-		return composition.Held{Resource: "Object " + name, Why: why, OfEdit: len(why) > 0 && strings.HasPrefix(why[0], "from "), Change: v1alpha1.HeldChange{
+	held := func(field, name string, why ...string) condition.Held {
+		return condition.Held{Resource: "Object " + name, Why: why, OfEdit: len(why) > 0 && strings.HasPrefix(why[0], "from "), Change: v1alpha1.HeldChange{
 			Field: field, From: "red", To: "blue", Missing: "m", Digest: "sha256:1",
 		}}
 	}
@@ -91,27 +91,27 @@ func TestAConditionDropsTheLeast(t *testing.T) {
 	const command = ". kubectl kausality pending bucket.example.org/logs -n shop"
 
 	for name, tc := range map[string]struct {
-		held []composition.Held
+		held []condition.Held
 		want string
 	}{
 		"All": {
-			[]composition.Held{held("spec.forProvider.manifest.data.color", "logs-x7k2p", "from anna's edit of spec.color", "no policy allows it")},
+			[]condition.Held{held("spec.forProvider.manifest.data.color", "logs-x7k2p", "from anna's edit of spec.color", "no policy allows it")},
 			"1 change held: data.color of Object logs-x7k2p (red → blue), from anna's edit of spec.color; no policy allows it",
 		},
 		"FirstReason": {
-			[]composition.Held{held("spec.color", "logs-x7k2p", "no policy allows it", strings.Repeat("x", 90))},
+			[]condition.Held{held("spec.color", "logs-x7k2p", "no policy allows it", strings.Repeat("x", 90))},
 			"1 change held: spec.color of Object logs-x7k2p (red → blue); no policy allows it",
 		},
 		"Two": {
-			[]composition.Held{held("spec.color", "a", "no policy allows it"), held("spec.size", "b", "no policy allows it")},
+			[]condition.Held{held("spec.color", "a", "no policy allows it"), held("spec.size", "b", "no policy allows it")},
 			"2 changes held: spec.color of Object a (red → blue); spec.size of Object b (red → blue)",
 		},
 		"Names": {
-			[]composition.Held{held("spec.color", "a"), held("spec.size", "b"), held("spec.zone", "c"), held("spec.region", "d"), held("spec.name", "e")},
+			[]condition.Held{held("spec.color", "a"), held("spec.size", "b"), held("spec.zone", "c"), held("spec.region", "d"), held("spec.name", "e")},
 			"5 changes held: spec.color of Object a; spec.size of Object b; spec.zone of Object c; and 2 more",
 		},
 	} {
-		got := composition.Summarize(xr, composition.Findings{Ready: true, Composed: 1, Held: tc.held}).Message
+		got := condition.Summarize(xr, condition.Findings{Ready: true, Composed: 1, Held: tc.held}).Message
 		if want := "generation 4: settled, " + tc.want + command; got != want {
 			t.Errorf("%s:\n%q, want\n%q", name, got, want)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -63,7 +63,7 @@ status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message
 		"Revision": {"It is another one.", edit(t, edit(t, xr, "generation 4: settled, request 2", want), "name: stores-1", "name: stores-2"), map[string]bool{"stores-2": false}, edit(t, want, "stores-1", "stores-2")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := composition.NotRun(object(t, tc.xr), tc.revisions); got != tc.want {
+			if got := condition.NotRun(object(t, tc.xr), tc.revisions); got != tc.want {
 				t.Errorf("%s\nNotRun: %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -83,19 +83,19 @@ status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message
 `
 
 	revisions := map[string]bool{"stores-1": true, "stores-2": false}
-	held := []composition.Held{{Change: v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "small", To: "large"}}}
+	held := []condition.Held{{Change: v1alpha1.HeldChange{Field: "spec.forProvider.size", From: "small", To: "large"}}}
 
-	for name, held := range map[string][]composition.Held{"Nothing": nil, "Held": held} {
+	for name, held := range map[string][]condition.Held{"Nothing": nil, "Held": held} {
 		t.Run(name, func(t *testing.T) {
 			xr := object(t, before)
-			if composition.NotRun(xr, revisions) == "" {
+			if condition.NotRun(xr, revisions) == "" {
 				t.Fatal("it has not run yet at the revision that the XR names")
 			}
 
 			said, _ := resource.List(xr.Object, "status", "conditions")[1].(map[string]any)
-			said["message"] = resource.FormatState(composition.List(xr, &composition.Status{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled}}, nil, held, nil, false))
+			said["message"] = resource.FormatState(condition.List(xr, &condition.Status{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled}}, nil, held, nil, false))
 
-			if got := composition.NotRun(xr, revisions); got != "" {
+			if got := condition.NotRun(xr, revisions); got != "" {
 				t.Errorf("with the record %s it says %q", said["message"], got)
 			}
 		})

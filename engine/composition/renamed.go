@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 )
 
@@ -79,11 +80,11 @@ func (r composed) again(asker *asker, other *Other, room int) Result {
 
 	h := v1alpha1.HeldChange{Field: v1alpha1.MutationCreate, Missing: fmt.Sprintf(
 		"composed resource %s is %s already: remove one of them from the Composition, or give it another metadata.name",
-		other.Name, describe(r.Desired))}
-	held := Held{Resource: r.unmade(r.Desired), Passed: r.mode == v1alpha1.ModeAudit, Change: r.listed(h, finding.Approvable{})}
+		other.Name, condition.Describe(r.Desired))}
+	held := condition.Held{Resource: r.unmade(r.Desired), Passed: r.mode == v1alpha1.ModeAudit, Change: r.listed(h, finding.Approvable{})}
 
 	if r.mode != v1alpha1.ModeAudit {
-		return Result{Held: []Held{held}}
+		return Result{Held: []condition.Held{held}}
 	}
 
 	out := r.create(asker, room)

@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/hold"
@@ -358,7 +359,7 @@ func (r composed) notRepaired(was v1alpha1.Repairs) string {
 	case r.mending.left > 0: // It belongs to something that is held.
 		return ""
 	default:
-		return fmt.Sprintf("%d resources of %s were repaired within a minute; this one waits", MaxRepairs, describe(r.XR))
+		return fmt.Sprintf("%d resources of %s were repaired within a minute; this one waits", MaxRepairs, condition.Describe(r.XR))
 	}
 }
 
@@ -402,10 +403,10 @@ func asMade(desired *unstructured.Unstructured) map[string]any {
 // DescribeRepair says what is repaired: a field of a composed resource, or create.
 func DescribeRepair(name string, u *unstructured.Unstructured, field string) string {
 	if field == v1alpha1.MutationCreate {
-		return unmade(u.GetKind(), name)
+		return condition.Unmade(u.GetKind(), name)
 	}
 
-	return describe(u) + " " + field
+	return condition.Describe(u) + " " + field
 }
 
 // lasting reports whether a composed resource that is gone is not created again without anybody's leave: it has a gate, or may have

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -33,7 +34,7 @@ func TestAnElementThatTakesAnothersPlaceIsApprovedWithIt(t *testing.T) {
 		t.Fatalf("held: %v", held)
 	}
 
-	approving := func(which func(composition.Held) bool) string {
+	approving := func(which func(condition.Held) bool) string {
 		var list []string
 
 		for i, h := range held {
@@ -57,14 +58,14 @@ func TestAnElementThatTakesAnothersPlaceIsApprovedWithIt(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		reason string
-		which  func(composition.Held) bool
+		which  func(condition.Held) bool
 		held   int
 		port   int64
 	}{
-		"All":     {"It is another port.", func(composition.Held) bool { return true }, 0, 8080},
-		"Added":   {"Two ports of one name the API server refuses.", func(h composition.Held) bool { return h.Change.From == "" }, 7, 80},
-		"Removed": {"It has none at all then.", func(h composition.Held) bool { return h.Change.To == "" }, 7, 80},
-		"A part":  {"Half a port is none.", func(h composition.Held) bool { return h.Change.Field == "spec.ports[0].name" }, 7, 80},
+		"All":     {"It is another port.", func(condition.Held) bool { return true }, 0, 8080},
+		"Added":   {"Two ports of one name the API server refuses.", func(h condition.Held) bool { return h.Change.From == "" }, 7, 80},
+		"Removed": {"It has none at all then.", func(h condition.Held) bool { return h.Change.To == "" }, 7, 80},
+		"A part":  {"Half a port is none.", func(h condition.Held) bool { return h.Change.Field == "spec.ports[0].name" }, 7, 80},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := composition.Decide(requestFor(t, approving(tc.which), observed, desired))
@@ -88,18 +89,18 @@ func TestAnElementThatTakesAnothersPlaceIsApprovedWithIt(t *testing.T) {
 
 // TestElementsThatChangePlacesAreNotUnstable has a list be stored in another order each time, as what others add to it does.
 func TestElementsThatChangePlacesAreNotUnstable(t *testing.T) {
-	entry := func(i int, place, digest string) composition.Held {
-		return composition.Held{Resource: "Service s", Change: v1alpha1.HeldChange{
+	entry := func(i int, place, digest string) condition.Held {
+		return condition.Held{Resource: "Service s", Change: v1alpha1.HeldChange{
 			Ref: v1alpha1.ObjectReference{APIVersion: "v1", Kind: "Service", Name: "s"}, ComposedResource: "service",
 			Field: fmt.Sprintf("spec.ports[%d].targetPort", i), Place: place, Digest: digest,
 		}}
 	}
 
 	xr := object(t, edit(t, steadyXR, "ALLOWANCES", "[]"))
-	status := &composition.Status{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: xr.GetGeneration()}}
+	status := &condition.Status{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: xr.GetGeneration()}}
 
 	for i := range 2 * v1alpha1.MaxUnsteady {
-		state := composition.List(xr, status, nil, []composition.Held{entry(i%2, "aa", "sha256:1"), entry(1-i%2, "bb", "sha256:2")}, nil, false)
+		state := condition.List(xr, status, nil, []condition.Held{entry(i%2, "aa", "sha256:1"), entry(1-i%2, "bb", "sha256:2")}, nil, false)
 		for _, e := range state.Changes {
 			if e.Unstable || e.Digest == "" {
 				t.Fatalf("run %d: %+v", i, e)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -55,32 +56,32 @@ func TestAnXRIsPendingUntilWhatItComposesHasCaughtUp(t *testing.T) {
 
 func TestAnXRSaysHowItIsDoing(t *testing.T) {
 	xr := object(t, "{kind: X, metadata: {name: db, generation: 3, annotations: {kausality.io/initialized: '{\"v\":1}'}}}")
-	held := func(n int) []composition.Held {
-		out := make([]composition.Held, n)
+	held := func(n int) []condition.Held {
+		out := make([]condition.Held, n)
 		for i := range out {
-			out[i] = composition.Held{Resource: "A a", Change: v1alpha1.HeldChange{Field: "f", From: "1", Missing: "why"}}
+			out[i] = condition.Held{Resource: "A a", Change: v1alpha1.HeldChange{Field: "f", From: "1", Missing: "why"}}
 		}
 
 		return out
 	}
 
 	cases := map[string]struct {
-		held     []composition.Held
+		held     []condition.Held
 		pending  []string
 		problems []string
-		want     composition.Status
+		want     condition.Status
 	}{
-		"Settled":  {nil, nil, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled"}},
-		"Progress": {nil, []string{"a", "b"}, nil, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: in progress"}},
-		"Held":     {held(1), nil, nil, composition.Status{Reason: "Held", Message: "generation 3: settled, 1 change held: f of A a (1 → (unset)); why. kubectl kausality pending x./db"}},
-		"Problem":  {nil, nil, []string{"p", "q"}, composition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled, 2 problems: p; q"}},
-		"Many":     {held(7), nil, nil, composition.Status{Reason: "Held", Message: "generation 3: settled, 7 changes held: " + strings.Repeat("f of A a; ", 6) + "f of A a. kubectl kausality pending x./db"}},
+		"Settled":  {nil, nil, nil, condition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled"}},
+		"Progress": {nil, []string{"a", "b"}, nil, condition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: in progress"}},
+		"Held":     {held(1), nil, nil, condition.Status{Reason: "Held", Message: "generation 3: settled, 1 change held: f of A a (1 → (unset)); why. kubectl kausality pending x./db"}},
+		"Problem":  {nil, nil, []string{"p", "q"}, condition.Status{Allowed: true, Reason: "Allowed", Message: "generation 3: settled, 2 problems: p; q"}},
+		"Many":     {held(7), nil, nil, condition.Status{Reason: "Held", Message: "generation 3: settled, 7 changes held: " + strings.Repeat("f of A a; ", 6) + "f of A a. kubectl kausality pending x./db"}},
 	}
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, composition.Summarize(xr, composition.Findings{Composed: 1, Held: tc.held, Pending: tc.pending, Problems: tc.problems}),
-				cmpopts.IgnoreFields(composition.Status{}, "Progress", "News")); diff != "" {
+			if diff := cmp.Diff(tc.want, condition.Summarize(xr, condition.Findings{Composed: 1, Held: tc.held, Pending: tc.pending, Problems: tc.problems}),
+				cmpopts.IgnoreFields(condition.Status{}, "Progress", "News")); diff != "" {
 				t.Errorf("Summarize, -want, +got:\n%s", diff)
 			}
 		})
@@ -91,35 +92,35 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 
 	for _, tc := range []struct {
 		want string
-		of   composition.Findings
+		of   condition.Findings
 	}{
-		{"generation 1: initializing", composition.Findings{Ready: true, Composed: 1, Pending: []string{"a"}}},
-		{"generation 1: initializing", composition.Findings{Composed: 1}},
-		{"generation 1: settled", composition.Findings{Ready: true, Composed: 1}},
-		{"generation 1: initializing", composition.Findings{Ready: true}},
-		{"generation 1: initializing: " + unanswered, composition.Findings{Ready: true, Composed: 1, Pending: []string{"a"}, Unanswered: unanswered}},
+		{"generation 1: initializing", condition.Findings{Ready: true, Composed: 1, Pending: []string{"a"}}},
+		{"generation 1: initializing", condition.Findings{Composed: 1}},
+		{"generation 1: settled", condition.Findings{Ready: true, Composed: 1}},
+		{"generation 1: initializing", condition.Findings{Ready: true}},
+		{"generation 1: initializing: " + unanswered, condition.Findings{Ready: true, Composed: 1, Pending: []string{"a"}, Unanswered: unanswered}},
 	} {
-		if got := composition.Summarize(young, tc.of); got.Message != tc.want {
+		if got := condition.Summarize(young, tc.of); got.Message != tc.want {
 			t.Errorf("Summarize of a new XR: %q, want %q", got.Message, tc.want)
 		}
 	}
 
-	news := func(f composition.Findings) string {
-		s := composition.Summarize(young, f)
+	news := func(f condition.Findings) string {
+		s := condition.Summarize(young, f)
 
-		return composition.List(young, &s, nil, f.Held, nil, false).News
+		return condition.List(young, &s, nil, f.Held, nil, false).News
 	}
-	first := news(composition.Findings{Composed: 1, Held: held(1)})
+	first := news(condition.Findings{Composed: 1, Held: held(1)})
 
 	for name, tc := range map[string]struct {
 		same bool
-		of   composition.Findings
+		of   condition.Findings
 	}{
-		"Progress": {true, composition.Findings{Ready: true, Composed: 1, Held: held(1), Pending: []string{"a"}}},
-		"More":     {false, composition.Findings{Composed: 1, Held: held(2)}},
-		"Problem":  {false, composition.Findings{Composed: 1, Held: held(1), Problems: []string{"p\nq"}}},
-		"Other":    {false, composition.Findings{Composed: 1, Problems: []string{"a"}}},
-		"None":     {false, composition.Findings{Composed: 1}},
+		"Progress": {true, condition.Findings{Ready: true, Composed: 1, Held: held(1), Pending: []string{"a"}}},
+		"More":     {false, condition.Findings{Composed: 1, Held: held(2)}},
+		"Problem":  {false, condition.Findings{Composed: 1, Held: held(1), Problems: []string{"p\nq"}}},
+		"Other":    {false, condition.Findings{Composed: 1, Problems: []string{"a"}}},
+		"None":     {false, condition.Findings{Composed: 1}},
 	} {
 		if got := news(tc.of); (got == first) != tc.same {
 			t.Errorf("%s: the same news: %v, want %v", name, got == first, tc.same)
@@ -127,11 +128,11 @@ func TestAnXRSaysHowItIsDoing(t *testing.T) {
 	}
 
 	bound := object(t, "{kind: X, metadata: {name: db, annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, missing: why}]'}}}")
-	if got := composition.HeldOn(bound); len(got) != 1 || got[0].String() != "spec.size of X db (a → b); why" {
+	if got := condition.HeldOn(bound); len(got) != 1 || got[0].String() != "spec.size of X db (a → b); why" {
 		t.Errorf("HeldOn: %v", got)
 	}
 
-	if got := composition.HeldOn(object(t, "{metadata: {annotations: {kausality.io/held: '{'}}}")); got != nil {
+	if got := condition.HeldOn(object(t, "{metadata: {annotations: {kausality.io/held: '{'}}}")); got != nil {
 		t.Errorf("HeldOn of what cannot be read: %v", got)
 	}
 }
@@ -146,7 +147,7 @@ func TestAConditionNamesTheCommandThatShowsItsHeldChanges(t *testing.T) {
 		old   = `annotations: {kausality.io/held: '[{field: spec.size, from: a, to: b, missing: why}]'}`
 	)
 
-	listed := composition.Held{
+	listed := condition.Held{
 		Change: v1alpha1.HeldChange{Field: "spec.size", From: "a", To: "b", Missing: "why", Digest: "sha256:2"},
 	}
 	passed := listed
@@ -154,11 +155,11 @@ func TestAConditionNamesTheCommandThatShowsItsHeldChanges(t *testing.T) {
 
 	for reason, tc := range map[string]struct {
 		xr     string
-		listed []composition.Held
+		listed []condition.Held
 		want   string
 	}{
 		"What an XR of a Claim composes": {
-			xr: `{` + xr + `, metadata: {name: corner-x}, ` + claim + `}`, listed: []composition.Held{listed},
+			xr: `{` + xr + `, metadata: {name: corner-x}, ` + claim + `}`, listed: []condition.Held{listed},
 			want: "pending store.example.org/corner -n team-a",
 		},
 		"What a Claim asks for": {
@@ -166,19 +167,19 @@ func TestAConditionNamesTheCommandThatShowsItsHeldChanges(t *testing.T) {
 		},
 		"What it asked for when there were no digests": {xr: `{` + xr + `, metadata: {name: corner-x, ` + old + `}, ` + claim + `}`, want: "pending store.example.org/corner -n team-a"},
 		"What an XR that people edit composes": {
-			xr: `{` + xr + `, metadata: {name: corner, namespace: team-a}}`, listed: []composition.Held{listed}, want: "pending xstore.example.org/corner -n team-a",
+			xr: `{` + xr + `, metadata: {name: corner, namespace: team-a}}`, listed: []condition.Held{listed}, want: "pending xstore.example.org/corner -n team-a",
 		},
 		"What was taken back of one that people edit": {xr: `{` + xr + `, metadata: {name: corner, namespace: team-a, ` + held + `}}`, want: "trace xstore.example.org/corner -n team-a"},
 		"What another XR asks for of one": {
 			xr: `{` + xr + `, metadata: {name: corner, namespace: team-a, ` + held + `, ` + owner + `}}`, want: "pending xstore.example.org/corner -n team-a",
 		},
-		"What is only reported": {xr: `{` + xr + `, metadata: {name: corner, namespace: team-a}}`, listed: []composition.Held{passed}, want: "audit -n team-a"},
+		"What is only reported": {xr: `{` + xr + `, metadata: {name: corner, namespace: team-a}}`, listed: []condition.Held{passed}, want: "audit -n team-a"},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			u := object(t, tc.xr)
 
-			if _, got, _ := strings.Cut(composition.Summarize(u, composition.Findings{
-				Ready: true, Composed: 1, Held: append(tc.listed, composition.HeldOn(u)...),
+			if _, got, _ := strings.Cut(condition.Summarize(u, condition.Findings{
+				Ready: true, Composed: 1, Held: append(tc.listed, condition.HeldOn(u)...),
 			}).Message, ". kubectl kausality "); got != tc.want {
 				t.Errorf("it is shown by %q, want %q", got, tc.want)
 			}
@@ -202,7 +203,7 @@ func TestAPipelineThatReportsIsNotSettled(t *testing.T) {
 		"{status: {conditions: [a]}}":       "",
 		"{spec: {size: large}, status: {}}": "",
 	} {
-		if got := composition.Report(xr, object(t, desired), false).Pending; got != want {
+		if got := condition.Report(xr, object(t, desired), false).Pending; got != want {
 			t.Errorf("Reporting %s: %q, want %q", desired, got, want)
 		}
 	}

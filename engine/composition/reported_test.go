@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -25,15 +25,15 @@ func TestWhatAFunctionListsIsReported(t *testing.T) {
 		}
 	}
 
-	held := []composition.Held{
+	held := []condition.Held{
 		{Resource: "Object o-1", Change: change("o-1", "spec.size")},
 		{Resource: "Object of composed resource data", Change: change("o-2", v1alpha1.MutationCreate)},
 		{Resource: "Object o-3", Change: change("o-3", v1alpha1.MutationDelete), Passed: true},
 	}
-	onXR := composition.Held{Resource: "XBucket b", Change: v1alpha1.HeldChange{Field: "spec.size"}, OnXR: true}
+	onXR := condition.Held{Resource: "XBucket b", Change: v1alpha1.HeldChange{Field: "spec.size"}, OnXR: true}
 
 	xr := object(t, "{apiVersion: example.org/v1, kind: XBucket, metadata: {name: b, generation: 3}}")
-	state := composition.List(xr, &composition.Status{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled}}, nil, append([]composition.Held{onXR}, held...), nil, false)
+	state := condition.List(xr, &condition.Status{Progress: v1alpha1.Progress{Phase: v1alpha1.PhaseSettled}}, nil, append([]condition.Held{onXR}, held...), nil, false)
 
 	says := func(status string) *unstructured.Unstructured {
 		out := xr.DeepCopy()
@@ -44,7 +44,7 @@ func TestWhatAFunctionListsIsReported(t *testing.T) {
 		return out
 	}
 
-	got, more, ok := composition.Reported(says("False"))
+	got, more, ok := condition.Reported(says("False"))
 	if diff := cmp.Diff(held, got); diff != "" || more != 0 || !ok {
 		t.Errorf("%d more, %t, -want, +got:\n%s", more, ok, diff)
 	}
@@ -55,7 +55,7 @@ func TestWhatAFunctionListsIsReported(t *testing.T) {
 		}
 	}
 
-	if _, _, ok := composition.Reported(says("Unknown")); ok {
+	if _, _, ok := condition.Reported(says("Unknown")); ok {
 		t.Error("what Crossplane took away is reported")
 	}
 }

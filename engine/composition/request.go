@@ -4,19 +4,17 @@
 package composition
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Request is about one composed resource of one XR.
@@ -82,7 +80,7 @@ type Result struct {
 	// Kept is true when the resource stays though nobody desires it.
 	Kept bool
 	// Held changes.
-	Held []Held
+	Held []condition.Held
 	// Unbuilt is true where the XR is not ready, for want of it: it was never, and the resource could have no gate.
 	Unbuilt bool
 	// Pending says what of an allowed change is still under way; empty when
@@ -96,9 +94,9 @@ type Result struct {
 	// Problems are inputs that could not be used.
 	Problems []error
 	// Passed are the changes that are let through.
-	Passed []Passed
+	Passed []condition.Passed
 	// Awaiting are those that are allowed, and made once what is held may be, too.
-	Awaiting []Passed
+	Awaiting []condition.Passed
 	// Shadow are the changes that would be decided otherwise if what is in Shadow mode were
 	// enforced.
 	Shadow []decision.Shadowed
@@ -118,43 +116,6 @@ type Result struct {
 	Repairs map[string]v1alpha1.Repairs
 }
 
-// Passed is a change of a composed resource that is let through.
-type Passed struct {
-	// Resource that changes, as "Kind name".
-	Resource string
-	// Field that changes, or create or delete.
-	Field string
-	// Policies that allowed it, or windows.
-	Policies []finding.Source
-	// Initiator is who started the chain that allowed it.
-	Initiator string
-	// Approval is the UID of the ChangeApproval that allowed it, and Digest what that is for;
-	// empty where none did.
-	Approval, Digest string
-	// Awaits is true of one that is not made before another one that is held.
-	Awaits bool
-}
-
-// Held is a change of a composed resource, or of the XR, that is held.
-type Held struct {
-	// Change that is held, as it is listed for the manager.
-	Change v1alpha1.HeldChange
-	// Resource that keeps its value, as "Kind name".
-	Resource string
-	// OnXR is true of a change of the XR itself, which the webhook held. It is not listed.
-	OnXR bool
-	// Passed is true in mode Audit: the change is made and only reported.
-	Passed bool
-	// Policies that would allow it, once they lack nothing.
-	Policies []finding.Source
-	// Why are the reasons; empty where [v1alpha1.HeldChange.Missing] says it alone.
-	Why []string
-	// Briefly are the same in fewer words.
-	Briefly []string
-	// OfEdit is true where the first of them is an edit that the change comes from.
-	OfEdit bool
-}
-
 // of is an outcome with what is recorded of a decision about a resource.
 func (o Result) of(d *decision.Decision, object string) Result {
 	o.Enforcements, o.Attestations, o.Shadow, o.Costs = d.Governing(), d.Attestations, d.Shadow, d.Costs
@@ -166,7 +127,7 @@ func (o Result) of(d *decision.Decision, object string) Result {
 		}
 
 		if f.Verdict == finding.Allowed {
-			o.Passed = append(o.Passed, Passed{
+			o.Passed = append(o.Passed, condition.Passed{
 				Resource: object, Field: f.Change.Field, Policies: f.Policies(), Initiator: f.Initiator(),
 				Approval: f.Approval, Digest: f.Digest,
 			})
@@ -174,23 +135,4 @@ func (o Result) of(d *decision.Decision, object string) Result {
 	}
 
 	return o
-}
-
-// HeldOn returns what is held on an XR itself: changes its Claim asks for.
-func HeldOn(xr *unstructured.Unstructured) []Held {
-	list, err := allowance.ParseHeld(xr)
-	if err != nil {
-		return nil
-	}
-
-	out := make([]Held, len(list))
-	for i, h := range list {
-		out[i] = Held{Change: h, Resource: describe(xr), OnXR: true}
-	}
-
-	return out
-}
-
-func describe(u *unstructured.Unstructured) string {
-	return fmt.Sprintf("%s %s", u.GetKind(), resource.Name(u))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -70,7 +71,7 @@ func TestRequestsWithinAGenerationSettleOneByOne(t *testing.T) {
 		})
 	}
 
-	s := composition.Summarize(object(t, restarted(2, "")), composition.Findings{Ready: true, Composed: 1})
+	s := condition.Summarize(object(t, restarted(2, "")), condition.Findings{Ready: true, Composed: 1})
 	if want := "generation 12: settled, request 2"; s.Message != want {
 		t.Errorf("Summarize: %q, want %q", s.Message, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // swap puts a resource of another kind or group in the place of one: it deletes
@@ -49,7 +50,7 @@ func (r composed) swap(asker *asker, other *Other, room int) Result {
 }
 
 // awaiting are changes that are allowed, and not made yet.
-func awaiting(passed []Passed) []Passed {
+func awaiting(passed []condition.Passed) []condition.Passed {
 	out := slices.Clone(passed)
 	for i := range out {
 		out[i].Awaits = true

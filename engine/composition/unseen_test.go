@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -219,15 +219,15 @@ func TestAnEditThatNobodySawIsOfSomebodyUnknown(t *testing.T) {
 
 				xr.Object["status"] = map[string]any{"conditions": conditions}
 
-				var held []composition.Held
+				var held []condition.Held
 				if run.held != "" {
-					held = append(held, composition.Held{Change: v1alpha1.HeldChange{
+					held = append(held, condition.Held{Change: v1alpha1.HeldChange{
 						Field: "spec.a", To: run.held, Masked: run.masked, Digest: "sha256:" + run.held,
 					}})
 				}
 
 				progress := v1alpha1.Progress{Phase: v1alpha1.PhaseSettled, Generation: run.generation}
-				list := composition.List(xr, &composition.Status{Progress: progress}, nil, held, nil, !run.ungoverned)
+				list := condition.List(xr, &condition.Status{Progress: progress}, nil, held, nil, !run.ungoverned)
 
 				got := ""
 				for _, e := range list.Changes {
@@ -251,7 +251,7 @@ func TestWhatIsHiddenOfASpecIsNotHashed(t *testing.T) {
 		xr := seenXR{generation: 1, size: "small"}.xr(t)
 		resource.Map(xr.Object, "spec")["password"] = password
 
-		return composition.List(xr, &composition.Status{}, nil, nil, nil, true).Spec
+		return condition.List(xr, &condition.Status{}, nil, nil, nil, true).Spec
 	}
 
 	if a, b := said("a"), said("b"); a != b || a == "" {

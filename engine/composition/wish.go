@@ -17,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -103,7 +104,7 @@ func (r composed) keepRecord(room int, u *unstructured.Unstructured, rec *wish.R
 }
 
 func inObserved(u *unstructured.Unstructured, err error) error {
-	return fmt.Errorf("%s: %w", describe(u), err)
+	return fmt.Errorf("%s: %w", condition.Describe(u), err)
 }
 
 // delegated says of which fields of a resource the last change began with a

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -27,15 +28,7 @@ import (
 func unknownCause(xr *unstructured.Unstructured) bool {
 	_, known := resource.StateOf(xr)
 
-	return !known || newRevision(xr)
-}
-
-// newRevision reports whether an XR is composed by another revision of its Composition than when nothing was held last.
-func newRevision(xr *unstructured.Unstructured) bool {
-	was, known := resource.StateOf(xr)
-	is := resource.RevisionOf(xr)
-
-	return known && is != "" && was.Revision != "" && is != was.Revision
+	return !known || condition.NewRevision(xr)
 }
 
 // repairs tells which changes revert what somebody did by hand: the desired value is the recorded one.

@@ -15,11 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // Kinds finds the kinds that XRs refer to whose Composition runs the
@@ -169,7 +170,7 @@ func (c *Kinds) EnqueueNotRun(ctx context.Context, served []kind.Served, found F
 
 	for gk := range found.xrs {
 		if err := c.list(ctx, served, gk, &found, func(u *unstructured.Unstructured) {
-			if composition.NotRun(u, found.Revisions) != "" {
+			if condition.NotRun(u, found.Revisions) != "" {
 				left[gk] = append(left[gk], client.ObjectKeyFromObject(u))
 			}
 		}); err != nil {

@@ -13,15 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // ReportNotRun has the Kausality condition of an XR say so: what it said before would
 // stand for ever.
 func (c *Kinds) ReportNotRun(ctx context.Context, w object.Writer, u *unstructured.Unstructured) error {
-	message := composition.NotRun(u, c.Runs())
+	message := condition.NotRun(u, c.Runs())
 	if message == "" {
 		return nil
 	}

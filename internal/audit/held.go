@@ -11,9 +11,10 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // LongHeld is for how long a change may be held before nobody seems to care.
@@ -81,7 +82,7 @@ func Waiting(u *unstructured.Unstructured) []Finding {
 
 	since, _ := time.Parse(time.RFC3339, c.LastTransitionTime) // Without it, since when is not known.
 
-	list, left, read := composition.Reported(u)
+	list, left, read := condition.Reported(u)
 	if !read {
 		f := newFinding(Held, RefOf(u), c.Message, remedyHeld(u)).since(since)
 		f.Part = partComposed

@@ -14,11 +14,12 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // Log gathers what decision logs show of XRs, and of what Crossplane wanted of what they
@@ -138,10 +139,10 @@ func heldBefore(d *decisionlog.Decision, parent, old *unstructured.Unstructured,
 		}
 	}
 
-	held, more, _ := composition.Reported(parent)
+	held, more, _ := condition.Reported(parent)
 	obj := cmp.Or(old, objectOf(d.New))
 
-	return more > 0 || slices.ContainsFunc(held, func(h composition.Held) bool {
+	return more > 0 || slices.ContainsFunc(held, func(h condition.Held) bool {
 		c := h.Change
 
 		return c.Field == field && c.Ref.Kind == obj.GetKind() && (c.Ref.Name == resource.Name(obj) ||

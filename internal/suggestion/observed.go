@@ -13,9 +13,10 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // Observed is one change of a composed resource that was seen, whether it was held or, in
@@ -61,7 +62,7 @@ func HeldOf(composites []*unstructured.Unstructured) iter.Seq[Observed] {
 	return func(yield func(Observed) bool) {
 		for _, xr := range composites {
 			fields, user := newest(xr)
-			held, _, _ := composition.Reported(xr)
+			held, _, _ := condition.Reported(xr)
 
 			for _, h := range held {
 				gvk := schema.FromAPIVersionAndKind(h.Change.Ref.APIVersion, h.Change.Ref.Kind)

@@ -29,6 +29,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/internal/suggestion"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 const crossplane = "system:serviceaccount:crossplane-system:crossplane"
@@ -67,7 +69,7 @@ type node struct {
 	composition *unstructured.Unstructured
 	composed    map[string]*unstructured.Unstructured
 	nested      map[string]*node
-	held        []composition.Held
+	held        []condition.Held
 }
 
 func (w *world) basis() request.Basis {
@@ -305,7 +307,7 @@ func (w *world) reconcile(n *node) {
 	slices.Sort(names)
 
 	n.held = nil
-	found := composition.Findings{Ready: true, Composed: len(want.resources), Now: w.basis().Now}
+	found := condition.Findings{Ready: true, Composed: len(want.resources), Now: w.basis().Now}
 
 	for _, name := range names {
 		out := composition.Decide(composition.Request{
@@ -328,9 +330,9 @@ func (w *world) reconcile(n *node) {
 	}
 
 	found.Held = n.held
-	found.Status = composition.Report(n.object, want.xr, len(found.Pending) == 0)
+	found.Status = condition.Report(n.object, want.xr, len(found.Pending) == 0)
 
-	w.report(n, want.xr, composition.Summarize(n.object, found))
+	w.report(n, want.xr, condition.Summarize(n.object, found))
 
 	for _, name := range slices.Sorted(maps.Keys(n.nested)) {
 		child := n.nested[name]
@@ -471,7 +473,7 @@ func (w *world) nest(n *node, name string, made bool) {
 }
 
 // report stores what an XR's status says.
-func (w *world) report(n *node, want *unstructured.Unstructured, s composition.Status) {
+func (w *world) report(n *node, want *unstructured.Unstructured, s condition.Status) {
 	status := runtime.DeepCopyJSON(resource.Map(n.object.Object, "status"))
 	if status == nil {
 		status = map[string]any{}
@@ -520,7 +522,7 @@ func (w *world) held() []string {
 	var walk func(n *node)
 
 	walk = func(n *node) {
-		for _, h := range append(composition.HeldOn(n.object), n.held...) {
+		for _, h := range append(condition.HeldOn(n.object), n.held...) {
 			kind, _, _ := strings.Cut(h.Resource, " ")
 			out = append(out, kind+" "+h.Change.Field)
 		}
@@ -557,7 +559,7 @@ func (w *world) objects() map[string]*unstructured.Unstructured {
 }
 
 // toldOf is what the manager is told of what an XR composes.
-func toldOf(s composition.Status, held []composition.Held) v1alpha1.State {
+func toldOf(s condition.Status, held []condition.Held) v1alpha1.State {
 	out := v1alpha1.State{Progress: s.Progress}
 
 	for _, h := range held {

@@ -10,16 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // Told is the message of an object's Kausality condition, which may be cut, and line by line all that is held of it and of
 // what it composes: as sentences, and as field, value and desired value.
 func Told(u *unstructured.Unstructured) string {
 	c, _ := resource.ConditionOf(u, v1alpha1.ConditionKausality)
-	list, _, _ := composition.Reported(u)
-	list = append(composition.HeldOn(u), list...)
+	list, _, _ := condition.Reported(u)
+	list = append(condition.HeldOn(u), list...)
 	lines := append(make([]string, 0, 2*len(list)+1), c.Message)
 
 	for _, h := range list {

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composition
+package condition
 
 import (
 	"cmp"
@@ -14,52 +14,10 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
-	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
-
-// listed is a held change as the manager is told of it, without its cause.
-func (r composed) listed(e v1alpha1.HeldChange, a finding.Approvable) v1alpha1.HeldChange {
-	u := r.Observed
-	if u == nil || e.Field == v1alpha1.MutationCreate {
-		u = r.Desired
-	}
-
-	e.Ref = v1alpha1.ObjectReference{
-		APIVersion: u.GetAPIVersion(), Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(),
-	}
-	e.ComposedResource, e.Destroys = r.Name, e.Destroys || resource.Destroys(u, e.Field)
-	e.Digest, e.Masked, e.Follows, e.Place = a.Digest, a.Masked, a.Follows, a.Place
-
-	if e.Ref.Namespace == "" {
-		e.Ref.Namespace = r.XR.GetNamespace() // All that a namespaced XR composes is in its namespace.
-	}
-
-	if u == r.Observed {
-		e.Cause = cmp.Or(byHand(u, e.Field), e.Cause)
-	}
-
-	return e
-}
-
-// byHand is the cause of a change of a field that somebody has changed by hand; nil where
-// nobody has.
-func byHand(u *unstructured.Unstructured, field string) *v1alpha1.Cause {
-	edits, err := allowance.ParseStored(u)
-	if err != nil {
-		return nil // Reported with the decision.
-	}
-
-	for _, e := range edits {
-		if e.Field == field {
-			return &v1alpha1.Cause{Type: v1alpha1.CauseDrift, User: e.Cause.User, Since: e.Cause.Since}
-		}
-	}
-
-	return nil
-}
 
 // List is what the manager is told of all that an XR composes: what is held, why it is asked
 // for, and how far the approvals are whose allowances the XR carries. Records is true where
@@ -243,7 +201,7 @@ func (l *lister) cause() *v1alpha1.Cause {
 		return &v1alpha1.Cause{Type: v1alpha1.CauseEdit, User: newest.Cause.User, Since: newest.Cause.Since}
 	}
 
-	if newRevision(l.xr) {
+	if NewRevision(l.xr) {
 		return &v1alpha1.Cause{Type: v1alpha1.CauseComposition, Revision: resource.RevisionOf(l.xr)}
 	}
 

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composition
+package condition
 
 import (
 	"encoding/base64"
@@ -134,9 +134,9 @@ const (
 	fieldSpec = "spec"
 )
 
-// editedSince are the fields of an XR's spec that somebody has set since the last run, as far as that run is on record: what is held
+// EditedSince are the fields of an XR's spec that somebody has set since the last run, as far as that run is on record: what is held
 // now may follow from them, whether anything else records that or not. One that was taken away is not among them.
-func editedSince(xr *unstructured.Unstructured) []string {
+func EditedSince(xr *unstructured.Unstructured) []string {
 	was, known := resource.StateOf(xr)
 	if !known || was.Fields == "" {
 		return nil
@@ -171,4 +171,12 @@ func crossplanes() []string {
 		"claimRef", "compositionRef", "compositionRevisionRef", "compositionUpdatePolicy", "resourceRef", "resourceRefs",
 		"writeConnectionSecretToRef",
 	}
+}
+
+// NewRevision reports whether an XR is composed by another revision of its Composition than when nothing was held last.
+func NewRevision(xr *unstructured.Unstructured) bool {
+	was, known := resource.StateOf(xr)
+	is := resource.RevisionOf(xr)
+
+	return known && is != "" && was.Revision != "" && is != was.Revision
 }

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composition
+package condition
 
 import (
 	"fmt"
@@ -113,9 +113,9 @@ func waiting(xr *unstructured.Unstructured, f Findings) []string {
 	case resource.SeenReady(xr, f.Now) || len(waits) > 0:
 		return waits
 	case f.Composed == 0:
-		return []string{describe(xr) + " has composed nothing yet"}
+		return []string{Describe(xr) + " has composed nothing yet"}
 	case !f.Ready:
-		return []string{describe(xr) + " is not ready yet"}
+		return []string{Describe(xr) + " is not ready yet"}
 	default:
 		return nil
 	}

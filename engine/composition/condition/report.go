@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composition
+package condition
 
 import (
 	"fmt"
@@ -62,7 +62,7 @@ func Report(xr, desired *unstructured.Unstructured, idle bool) Reporting {
 		}
 	}
 
-	out.Pending = describe(xr) + " is about to report a new " + field
+	out.Pending = Describe(xr) + " is about to report a new " + field
 
 	return out
 }

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package composition
+package condition
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,11 +33,11 @@ func Reported(xr *unstructured.Unstructured) (list []Held, more int, ok bool) {
 // describeRef describes the resource that a change is of, as [Held.Resource] does.
 func describeRef(c v1alpha1.HeldChange) string {
 	if c.Field == v1alpha1.MutationCreate {
-		return unmade(c.Ref.Kind, c.ComposedResource)
+		return Unmade(c.Ref.Kind, c.ComposedResource)
 	}
 
 	return c.Ref.Kind + " " + c.Ref.Name
 }
 
-// unmade describes a resource that is not there yet.
-func unmade(kind, composed string) string { return kind + " of composed resource " + composed }
+// Unmade describes a resource that is not there yet.
+func Unmade(kind, composed string) string { return kind + " of composed resource " + composed }
