@@ -18,9 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/fn"
-
 	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
+	"github.com/kausality-io/kausality-crossplane/fn"
 )
 
 const steadyXR = `

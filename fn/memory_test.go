@@ -9,7 +9,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
-
 	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 

@@ -13,11 +13,10 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-
-	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // errUnallowed is the cause when mode Fatal meets an unallowed change.
@@ -102,12 +101,12 @@ func (s *state) report(rsp *fnv1.RunFunctionResponse, held []condition.Held) {
 	f := s.findings(rsp, held)
 	status := condition.Summarize(s.xr, f)
 
-	condition := response.ConditionTrue
+	set := response.ConditionTrue
 	if !status.Allowed {
-		condition = response.ConditionFalse
+		set = response.ConditionFalse
 	}
 
-	condition(rsp, v1alpha1.ConditionKausality, status.Reason).WithMessage(status.Message).TargetCompositeAndClaim()
+	set(rsp, v1alpha1.ConditionKausality, status.Reason).WithMessage(status.Message).TargetCompositeAndClaim()
 
 	news := s.reportState(rsp, held, &status)
 
@@ -162,12 +161,12 @@ func (s *state) reportState(rsp *fnv1.RunFunctionResponse, held []condition.Held
 
 	composition.Remember(&state, s.base.Was, s.observed, s.desired, s.outcomes, s.base.Basis.Now)
 
-	condition, reason := response.ConditionTrue, v1alpha1.ReasonAllowed
+	set, reason := response.ConditionTrue, v1alpha1.ReasonAllowed
 	if len(state.Changes) > 0 {
-		condition, reason = response.ConditionFalse, v1alpha1.ReasonHeld
+		set, reason = response.ConditionFalse, v1alpha1.ReasonHeld
 	}
 
-	condition(rsp, v1alpha1.ConditionState, reason).WithMessage(resource.FormatState(state))
+	set(rsp, v1alpha1.ConditionState, reason).WithMessage(resource.FormatState(state))
 
 	was, known := resource.StateOf(s.xr)
 

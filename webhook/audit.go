@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 // Keys of audit annotations; the API server puts the webhook's name before
@@ -156,7 +157,7 @@ func attested(values map[string]string) string {
 // details are what clients can read of a refusal: the object, and why each field
 // of it is refused.
 func details(ask *request.Request, d *decision.Decision) *metav1.StatusDetails {
-	u := objectOf(ask)
+	u := cached.ObjectOf(ask)
 	out := &metav1.StatusDetails{
 		Name: resource.Name(u), Group: ask.Resource.Group, Kind: ask.Resource.Resource, UID: u.GetUID(),
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/webhook"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 // informedCluster is a cluster whose informers are made once, as real ones are.
@@ -146,7 +147,7 @@ func BenchmarkHandle(b *testing.B) {
 		}}},
 	}}
 	judge := c.judge(b, time.Now())
-	judge.Objects, judge.Log = webhook.NewObjects(c, c, c.mapper(), nil), zap.New(zap.WriteTo(io.Discard))
+	judge.Objects, judge.Log = cached.NewObjects(c, c, c.mapper(), nil), zap.New(zap.WriteTo(io.Discard))
 	allow := &admission.Webhook{Handler: admission.HandlerFunc(func(context.Context, admission.Request) admission.Response {
 		return admission.Allowed("")
 	})}

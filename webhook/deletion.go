@@ -51,7 +51,7 @@ func (j *Judge) delete(ctx context.Context, req admission.Request, ask *request.
 			return j.unrecorded(req, ask, &d, err)
 		default:
 			return j.failed(ctx, req, ask, fmt.Errorf("cannot record who asked to delete %s %q: %w",
-				ask.Old.GetKind(), ask.Old.GetName(), j.Objects.explain(ctx, ask.Old.GroupVersionKind().GroupKind(), asGoverned, err)))
+				ask.Old.GetKind(), ask.Old.GetName(), j.Objects.Explain(ctx, ask.Old.GroupVersionKind().GroupKind(), asGoverned, err)))
 		}
 	}
 

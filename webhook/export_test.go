@@ -7,10 +7,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/internal/current"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 // Clip makes warnings few and short.
 func Clip(warnings []string) []string { return clip(warnings) }
 
 // InputsOf makes Inputs of what a reader lists now.
-func InputsOf(reader client.Reader) *Inputs { return &Inputs{Inputs: current.Of(reader)} }
+func InputsOf(reader client.Reader) *cached.Inputs { return &cached.Inputs{Inputs: current.Of(reader)} }

@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 // Answers to what cannot be decided.
@@ -35,12 +36,12 @@ var errInternal = errors.New("internal error")
 // Enforcement wants that, and else goes on as it is.
 func (j *Judge) failed(ctx context.Context, req admission.Request, ask *request.Request, err error) admission.Response {
 	if ask.Namespace == nil { // The cache may know it all the same.
-		name := types.NamespacedName{Name: resource.String(objectOf(ask).Object, "metadata", "namespace")}
-		ask.Namespace, _ = j.Objects.cached(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, name)
+		name := types.NamespacedName{Name: resource.String(cached.ObjectOf(ask).Object, "metadata", "namespace")}
+		ask.Namespace, _ = j.Objects.Cached(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, name)
 	}
 
-	names, must := decision.MustDecide(*ask, req.SubResource == "" || objectOf(ask).GetKind() != req.Kind.Kind)
-	gvk := objectOf(ask).GroupVersionKind()
+	names, must := decision.MustDecide(*ask, req.SubResource == "" || cached.ObjectOf(ask).GetKind() != req.Kind.Kind)
+	gvk := cached.ObjectOf(ask).GroupVersionKind()
 	log := j.log(req, ask)
 
 	if must {

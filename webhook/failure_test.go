@@ -19,6 +19,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/webhook"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 // enforcing is a cluster with Enforcements, of which nothing can be read.
@@ -193,7 +194,7 @@ func TestAPanicIsAnsweredAsAnyError(t *testing.T) {
 		c := enforcing(t, of("validationActions: ["+action+"]"))
 		c.informed = append(c.informed, manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
 		judge := c.judge(t, time.Now())
-		judge.Objects = webhook.NewObjects(c, panicking{}, c.mapper(), nil)
+		judge.Objects = cached.NewObjects(c, panicking{}, c.mapper(), nil)
 
 		for endpoint, handler := range map[string]admission.Handler{"mutate": &webhook.Mutator{Judge: judge}, "enforce": &webhook.Enforcer{Judge: judge}} {
 			if rsp := post(t, serve(t, handler), twoReplicas(t)); rsp.Allowed == refused {

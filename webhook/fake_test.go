@@ -32,6 +32,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/test/corpus"
 	"github.com/kausality-io/kausality-crossplane/webhook"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 var errBoom = errors.New("boom")
@@ -245,7 +246,7 @@ func (c *cluster) judge(tb testing.TB, now time.Time) *webhook.Judge {
 	}
 
 	return &webhook.Judge{
-		Inputs: webhook.InputsOf(c), Objects: webhook.NewObjects(c, c, c.mapper(), nil), Live: c, Writer: c,
+		Inputs: webhook.InputsOf(c), Objects: cached.NewObjects(c, c, c.mapper(), nil), Live: c, Writer: c,
 		Events: events.NewFakeRecorder(100), Metrics: counts, Log: logr.Discard(),
 		Settings: request.Settings{Crossplane: corpus.Crossplane, Manager: corpus.Manager},
 		Now:      func() time.Time { return now },

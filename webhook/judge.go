@@ -30,14 +30,15 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 // Judge puts admission requests to the engine. The endpoints share one.
 type Judge struct {
 	// Inputs are the policies, windows and Enforcements.
-	Inputs *Inputs
+	Inputs *cached.Inputs
 	// Objects reads parents and namespaces.
-	Objects *Objects
+	Objects *cached.Objects
 	// Live reads from the API server what a request itself does not carry.
 	Live client.Reader
 	// Writer stamps what a request cannot carry: deletions and scalings.
@@ -95,7 +96,7 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*request.Re
 		return nil, err
 	}
 
-	in, err := j.Inputs.get(ctx)
+	in, err := j.Inputs.Get(ctx)
 	if in == nil {
 		return nil, err
 	}
@@ -246,7 +247,7 @@ func (j *Judge) by(ctx context.Context, at entryPoint, req admission.Request, as
 // the controller that makes it while somebody asked for it above. For what is in Shadow mode
 // alone nothing is read: it would not forbid what the parent allows.
 func (j *Judge) look(ctx context.Context, at entryPoint, ask *request.Request) (decision.Decision, error) {
-	namespace := resource.String(objectOf(ask).Object, "metadata", "namespace")
+	namespace := resource.String(cached.ObjectOf(ask).Object, "metadata", "namespace")
 
 	var err error
 	if ask.Namespace, err = j.namespace(ctx, ask, namespace); err != nil {
@@ -258,16 +259,16 @@ func (j *Judge) look(ctx context.Context, at entryPoint, ask *request.Request) (
 		return at.decide(ask), nil
 	}
 
-	in, err := j.Inputs.get(ctx)
+	in, err := j.Inputs.Get(ctx)
 	if err != nil {
 		return decision.Decision{}, err
 	}
 
-	j.Objects.governed.learn(ask)
+	j.Objects.Governed.Learn(ask)
 
-	gvk, key := keyOf(ref)
+	gvk, key := cached.KeyOf(ref)
 
-	if ask.Parent, ok = j.Objects.parent(ctx, in.kinds, gvk, key); ok && ref.Is(ask.Parent) && !ask.ReadsParent() {
+	if ask.Parent, ok = j.Objects.Parent(ctx, in.Kinds, gvk, key); ok && ref.Is(ask.Parent) && !ask.ReadsParent() {
 		if d := at.decide(ask); d.Allowed() && d.Conflict == "" && !request.Behind(ask) && !d.Initiated() {
 			return d, nil
 		}
@@ -275,23 +276,13 @@ func (j *Judge) look(ctx context.Context, at entryPoint, ask *request.Request) (
 
 	j.Metrics.readAgain(gvk)
 
-	if ask.Parent, err = j.Objects.read(ctx, gvk, key, ask.ReadsParent() || ask.ShadowReadsParent()); err != nil {
-		obj := objectOf(ask)
+	if ask.Parent, err = j.Objects.Read(ctx, gvk, key, ask.ReadsParent() || ask.ShadowReadsParent()); err != nil {
+		obj := cached.ObjectOf(ask)
 
 		return decision.Decision{}, fmt.Errorf("cannot look at the parent of %s %q: %w", obj.GetKind(), resource.Name(obj), err)
 	}
 
 	return at.decide(ask), nil
-}
-
-// objectOf is what the request is about: the new object, or the old one on
-// delete.
-func objectOf(ask *request.Request) *unstructured.Unstructured {
-	if ask.New != nil {
-		return ask.New
-	}
-
-	return ask.Old
 }
 
 // decode reads an object, unless an [Endpoint] did; nil for none.

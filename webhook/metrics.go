@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
+	"github.com/kausality-io/kausality-crossplane/webhook/certificate"
 )
 
 // Metrics of the webhook.
@@ -36,14 +37,8 @@ type Metrics struct {
 	costs    *prometheus.HistogramVec
 }
 
-// Expiring is something that ends.
-type Expiring interface {
-	// NotAfter is when.
-	NotAfter() time.Time
-}
-
 // NewMetrics registers the webhook's metrics, and when its certificate ends.
-func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, error) {
+func NewMetrics(reg prometheus.Registerer, served certificate.Expiring) (*Metrics, error) {
 	kind := []string{"group", "kind"}
 
 	m := &Metrics{
@@ -94,7 +89,7 @@ func NewMetrics(reg prometheus.Registerer, certificate Expiring) (*Metrics, erro
 
 	m.enforced, m.costs = byPolicy()
 
-	if err := m.register(reg, expiryOf(certificate)); err != nil {
+	if err := m.register(reg, expiryOf(served)); err != nil {
 		return nil, err
 	}
 
@@ -137,11 +132,11 @@ func logCounters() logfile.Counters {
 func (m *Metrics) Log() logfile.Counters { return m.log }
 
 // expiryOf tells when a certificate ends.
-func expiryOf(certificate Expiring) prometheus.Collector {
+func expiryOf(served certificate.Expiring) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kausality_webhook_certificate_expiry_timestamp_seconds",
 		Help: "When the certificate that is served ends, in seconds since 1970.",
-	}, func() float64 { return float64(certificate.NotAfter().Unix()) })
+	}, func() float64 { return float64(served.NotAfter().Unix()) })
 }
 
 // byPolicy makes the metrics about single policies and Enforcements.

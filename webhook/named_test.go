@@ -18,6 +18,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/webhook"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 // counting notes which kinds are watched.
@@ -87,7 +88,7 @@ func TestTheManagerWatchesNoKindsThatAWriterChooses(t *testing.T) {
 			}
 
 			j := c.judge(t, time.Now())
-			j.Objects = webhook.NewObjects(c, c, nil, nil)
+			j.Objects = cached.NewObjects(c, c, nil, nil)
 			url := serve(t, &webhook.Mutator{Judge: j})
 
 			ask := func(kind, owner string) {

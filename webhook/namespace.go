@@ -22,10 +22,10 @@ import (
 // deleted it wrote down just before what that gives.
 func (j *Judge) namespace(ctx context.Context, ask *request.Request, name string) (*unstructured.Unstructured, error) {
 	if name == "" || !request.WithNamespace(ask) {
-		return j.Objects.namespace(ctx, name)
+		return j.Objects.Namespace(ctx, name)
 	}
 
-	return j.Objects.read(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, types.NamespacedName{Name: name}, false)
+	return j.Objects.Read(ctx, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, types.NamespacedName{Name: name}, false)
 }
 
 // unrecorded lets a deletion pass of which nothing could be written down, and

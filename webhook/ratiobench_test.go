@@ -22,6 +22,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/webhook"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 // limited is a policy about widgets that requires a binding and compares with a parameter.
@@ -90,7 +91,7 @@ func BenchmarkHandleRatio(b *testing.B) {
 
 	for i, c := range []*informedCluster{crowded(1, 1), crowded(10_000, 1_000)} {
 		judge := c.judge(b, time.Now())
-		judge.Objects, judge.Log = webhook.NewObjects(c, c, c.mapper(), nil), zap.New(zap.WriteTo(io.Discard))
+		judge.Objects, judge.Log = cached.NewObjects(c, c, c.mapper(), nil), zap.New(zap.WriteTo(io.Discard))
 		handlers[i] = webhook.NewEndpoint(&webhook.Mutator{Judge: judge})
 	}
 

@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 // actionDecide is what events say we did.
@@ -29,7 +30,7 @@ func (j *Judge) report(req admission.Request, ask *request.Request, d *decision.
 	outcome := d.Outcome()
 	f, _ := d.Lead()
 
-	j.Metrics.decided(objectOf(ask).GroupVersionKind(), ask.Operation, d)
+	j.Metrics.decided(cached.ObjectOf(ask).GroupVersionKind(), ask.Operation, d)
 
 	log := j.log(req, ask)
 	for _, p := range d.Problems {
@@ -70,8 +71,8 @@ func sayDecided(log logr.Logger, outcome decision.Outcome, f finding.Finding, d 
 
 // log says what a line is about.
 func (j *Judge) log(req admission.Request, ask *request.Request) logr.Logger {
-	return j.Log.WithValues("group", req.Kind.Group, "kind", objectOf(ask).GetKind(), "namespace", req.Namespace,
-		"name", resource.Name(objectOf(ask)), "operation", req.Operation, "subResource", req.SubResource,
+	return j.Log.WithValues("group", req.Kind.Group, "kind", cached.ObjectOf(ask).GetKind(), "namespace", req.Namespace,
+		"name", resource.Name(cached.ObjectOf(ask)), "operation", req.Operation, "subResource", req.SubResource,
 		"user", req.UserInfo.Username, "dryRun", req.DryRun != nil && *req.DryRun, "uid", req.UID)
 }
 
@@ -100,7 +101,7 @@ func (j *Judge) recordRefusal(req admission.Request, ask *request.Request, d *de
 		first = causes[0].Field
 	}
 
-	object := fmt.Sprintf("%s %q: ", objectOf(ask).GetKind(), resource.Name(objectOf(ask)))
+	object := fmt.Sprintf("%s %q: ", cached.ObjectOf(ask).GetKind(), resource.Name(cached.ObjectOf(ask)))
 	why := strings.TrimPrefix(d.Answer().Reason, object) // It is said before.
 
 	j.event(req, ask, string(v1alpha1.EventReasonDenied), first, func(room int) string {
@@ -110,7 +111,7 @@ func (j *Judge) recordRefusal(req admission.Request, ask *request.Request, d *de
 
 // conflict counts and logs that a request must be made again.
 func (j *Judge) conflict(req admission.Request, ask *request.Request, d *decision.Decision) {
-	j.Metrics.conflicted(objectOf(ask).GroupVersionKind())
+	j.Metrics.conflicted(cached.ObjectOf(ask).GroupVersionKind())
 	j.log(req, ask).Info("Asked to try again", "why", d.Conflict)
 }
 
@@ -122,9 +123,9 @@ func (j *Judge) event(req admission.Request, ask *request.Request, reason, field
 		return
 	}
 
-	head := message.Cut(fmt.Sprintf("%s %s: ", objectOf(ask).GetKind(), resource.Name(objectOf(ask))), message.Most/2) //nolint:mnd // Half.
+	head := message.Cut(fmt.Sprintf("%s %s: ", cached.ObjectOf(ask).GetKind(), resource.Name(cached.ObjectOf(ask))), message.Most/2) //nolint:mnd // Half.
 	note := head + within(message.Most-utf8.RuneCountInString(head))
-	object, parent := reference(objectOf(ask), field), reference(ask.Parent, "")
+	object, parent := reference(cached.ObjectOf(ask), field), reference(ask.Parent, "")
 
 	if ask.Old != nil {
 		j.record(reference(ask.Old, field), parent, reason, note)

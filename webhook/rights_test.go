@@ -17,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/webhook"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
 )
 
 // TestAParentThatMayNotBeReadIsNotWatched and what it decides about is refused only
@@ -47,7 +48,7 @@ func TestAParentThatMayNotBeReadIsNotWatched(t *testing.T) {
 			}, func() time.Time { return time.Unix(0, 0) })
 
 			j := c.judge(t, time.Now())
-			j.Objects = webhook.NewObjects(c, c, c.mapper(), may)
+			j.Objects = cached.NewObjects(c, c, c.mapper(), may)
 			url := serve(t, &webhook.Enforcer{Judge: j, Scaler: webhook.NewScaler(c.mapper())})
 
 			for range 20 {

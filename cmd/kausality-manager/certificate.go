@@ -16,17 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/webhook"
+	"github.com/kausality-io/kausality-crossplane/webhook/certificate"
 )
 
 // certificates loads or makes the webhook's certificate; nil without webhook.
-func (c *cli) certificates(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme) (webhook.Certificates, error) {
+func (c *cli) certificates(ctx context.Context, cfg *rest.Config, scheme *runtime.Scheme) (certificate.Provider, error) {
 	log := ctrl.Log.WithName("certificate")
 
 	switch {
 	case !c.EnableWebhook:
 		return nil, nil //nolint:nilnil // No webhook, no certificate.
 	case c.WebhookCertDir != "":
-		return webhook.NewMounted(c.WebhookCertDir, log)
+		return certificate.NewMounted(c.WebhookCertDir, log)
 	}
 
 	hosts := []string{c.WebhookService + "." + c.Namespace + ".svc"}
@@ -45,9 +46,9 @@ func (c *cli) certificates(ctx context.Context, cfg *rest.Config, scheme *runtim
 		return nil, fmt.Errorf("cannot make a client: %w", err)
 	}
 
-	return webhook.NewCertificate(ctx, live, webhook.CertificateOptions{
+	return certificate.New(ctx, live, certificate.Options{
 		Secret: client.ObjectKey{Namespace: c.Namespace, Name: c.WebhookSecret}, Hosts: hosts,
-		Lifetimes: webhook.Lifetimes{
+		Lifetimes: certificate.Lifetimes{
 			Authority: c.WebhookCALife, Serving: c.WebhookCertLife, Publish: c.WebhookCAPublish, Reload: c.WebhookReload,
 		},
 		Log: log,

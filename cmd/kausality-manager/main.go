@@ -45,6 +45,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/build"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 	"github.com/kausality-io/kausality-crossplane/webhook"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
+	"github.com/kausality-io/kausality-crossplane/webhook/certificate"
 )
 
 var version = "dev"
@@ -108,7 +110,7 @@ type cli struct {
 
 	access  *access.Access
 	clients *webhook.Clients
-	inputs  *webhook.Inputs
+	inputs  *cached.Inputs
 	// counts are the webhook's metrics; nil without the webhook.
 	counts *webhook.Metrics
 	// decisions logs them; nil without the webhook, and without a file.
@@ -181,7 +183,7 @@ func (c *cli) Run() error {
 }
 
 // serve adds all that the manager does, and does it until the context ends.
-func (c *cli) serve(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) error {
+func (c *cli) serve(ctx context.Context, mgr ctrl.Manager, cert certificate.Provider) error {
 	if err := c.addInputs(ctx, mgr); err != nil {
 		return err
 	}
@@ -219,7 +221,7 @@ func (c *cli) restConfig() (*rest.Config, error) {
 // leaderLease is the lease of the replica that leads.
 const leaderLease = "kausality-manager"
 
-func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Certificates) (ctrl.Manager, error) {
+func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert certificate.Provider) (ctrl.Manager, error) {
 	host, port, err := splitAddress(c.WebhookBindAddress)
 	if err != nil {
 		return nil, err
@@ -238,7 +240,7 @@ func (c *cli) manager(cfg *rest.Config, scheme *runtime.Scheme, cert webhook.Cer
 		RetryPeriod:             &c.LeaderRetryPeriod,
 		// Nothing runs after the manager.
 		LeaderElectionReleaseOnCancel: true,
-		Cache: cache.Options{DefaultTransform: trim(c.identity()), NewInformer: webhook.NewInformer, ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{DefaultTransform: trim(c.identity()), NewInformer: cached.NewInformer, ByObject: map[client.Object]cache.ByObject{
 			&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{c.Namespace: {}}},
 		}},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
@@ -298,7 +300,7 @@ func (c *cli) managerUser() string {
 	return serviceaccount.MakeUsername(c.Namespace, c.ServiceAccount)
 }
 
-func (c *cli) addControllers(mgr ctrl.Manager, cert webhook.Certificates) error {
+func (c *cli) addControllers(mgr ctrl.Manager, cert certificate.Provider) error {
 	rights, err := c.reviewer(mgr)
 	if err != nil {
 		return err

@@ -24,6 +24,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 	"github.com/kausality-io/kausality-crossplane/webhook"
+	"github.com/kausality-io/kausality-crossplane/webhook/cached"
+	"github.com/kausality-io/kausality-crossplane/webhook/certificate"
 )
 
 // heartbeat is the lease that shows that a manager with a webhook runs, whatever
@@ -32,7 +34,7 @@ const heartbeat = "kausality-webhook"
 
 // addInputs follows what decisions are made by, and adds what reports whether that was read.
 func (c *cli) addInputs(ctx context.Context, mgr ctrl.Manager) error {
-	inputs, err := webhook.NewInputs(ctx, mgr.GetCache())
+	inputs, err := cached.NewInputs(ctx, mgr.GetCache())
 	if err != nil {
 		return err
 	}
@@ -48,7 +50,7 @@ func (c *cli) addInputs(ctx context.Context, mgr ctrl.Manager) error {
 }
 
 // addWebhook adds the endpoints, if there are any, and what reports whether they are ready.
-func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Certificates) error {
+func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert certificate.Provider) error {
 	if cert == nil {
 		return nil
 	}
@@ -93,7 +95,7 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 		server.Register(path, c.only(endpoint))
 	}
 
-	for name, ok := range map[string]healthz.Checker{"webhook": server.StartedChecker(), "certificate": webhook.Valid(cert, time.Now)} {
+	for name, ok := range map[string]healthz.Checker{"webhook": server.StartedChecker(), "certificate": certificate.Valid(cert, time.Now)} {
 		if err := mgr.AddReadyzCheck(name, ok); err != nil {
 			return fmt.Errorf("cannot add a readiness check: %w", err)
 		}
@@ -103,7 +105,7 @@ func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert webhook.Cer
 }
 
 // judge is what the endpoints share.
-func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certificates) (*webhook.Judge, error) {
+func (c *cli) judge(mgr ctrl.Manager, inputs *cached.Inputs, cert certificate.Provider) (*webhook.Judge, error) {
 	counts, err := webhook.NewMetrics(metrics.Registry, cert)
 	if err != nil {
 		return nil, err
@@ -138,7 +140,7 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *webhook.Inputs, cert webhook.Certi
 	out := &webhook.Judge{
 		Inputs:   inputs,
 		Patches:  c.access.Patches,
-		Objects:  webhook.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access),
+		Objects:  cached.NewObjects(mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), c.access),
 		Live:     mgr.GetAPIReader(),
 		Writer:   mgr.GetClient(),
 		Events:   recorded,

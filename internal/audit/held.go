@@ -11,10 +11,9 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-
-	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // LongHeld is for how long a change may be held before nobody seems to care.

@@ -13,10 +13,9 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-
-	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 )
 
 // Observed is one change of a composed resource that was seen, whether it was held or, in

@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
-
 	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Told is the message of an object's Kausality condition, which may be cut, and line by line all that is held of it and of

@@ -66,6 +66,7 @@ func HeldOn(xr *unstructured.Unstructured) []Held {
 	return out
 }
 
+// Describe is "Kind name".
 func Describe(u *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", u.GetKind(), resource.Name(u))
 }

@@ -1,6 +1,8 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package condition is what the conditions of an XR say: how far it is, and which changes are held, for people in Kausality and
+// for the manager and the next run in KausalityState.
 package condition
 
 import (

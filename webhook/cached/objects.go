@@ -1,7 +1,9 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+// Package cached is what each replica of the webhook knows of the cluster without asking: parents and namespaces, and the
+// policies in force.
+package cached
 
 import (
 	"context"
@@ -36,8 +38,8 @@ type Objects struct {
 	mapper meta.RESTMapper
 	// access reports which kinds may be watched; nil for all.
 	access *access.Access
-	// governed are the kinds that the webhook was asked about.
-	governed governed
+	// Governed are the kinds that the webhook was asked about.
+	Governed governed
 
 	mu sync.Mutex
 	// watched are the kinds that are.
@@ -81,22 +83,22 @@ func (o *Objects) served(gvk schema.GroupVersionKind) schema.GroupVersionKind {
 	return gvk
 }
 
-// parent returns what the informers know of a parent. False where they do not
+// Parent returns what the informers know of a parent. False where they do not
 // tell, or its kind is not governed.
-func (o *Objects) parent(
+func (o *Objects) Parent(
 	ctx context.Context, named namedKinds, gvk schema.GroupVersionKind, key types.NamespacedName,
 ) (*unstructured.Unstructured, bool) {
-	if gk := gvk.GroupKind(); !named.has(gk) && !o.governed.has(gk) && gk != namespaceKind().GroupKind() {
+	if gk := gvk.GroupKind(); !named.has(gk) && !o.Governed.has(gk) && gk != namespaceKind().GroupKind() {
 		return nil, false
 	}
 
-	return o.cached(ctx, gvk, key)
+	return o.Cached(ctx, gvk, key)
 }
 
-// cached returns what the informers know of an object. False where they do not
+// Cached returns what the informers know of an object. False where they do not
 // tell, because nothing watches the kind yet, it was not heard of for long, or
 // there is none of that name.
-func (o *Objects) cached(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, bool) {
+func (o *Objects) Cached(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, bool) {
 	gvk = o.served(gvk)
 
 	if !o.watchable(ctx, gvk.GroupKind()) {
@@ -147,9 +149,9 @@ func (o *Objects) watchable(ctx context.Context, gk schema.GroupKind) bool {
 	return true
 }
 
-// explain says of an error about an object which right is missing, where that is
+// Explain says of an error about an object which right is missing, where that is
 // the cause.
-func (o *Objects) explain(ctx context.Context, gk schema.GroupKind, need func(schema.GroupResource) right.Need, err error) error {
+func (o *Objects) Explain(ctx context.Context, gk schema.GroupKind, need func(schema.GroupResource) right.Need, err error) error {
 	return o.access.Explain(ctx, o.mapper, gk, need, err)
 }
 
@@ -187,10 +189,10 @@ func (o *Objects) newest(key objectKey, u *unstructured.Unstructured) *unstructu
 	return read
 }
 
-// read reads an object from the API server, in whatever version that serves;
+// Read reads an object from the API server, in whatever version that serves;
 // nil where nothing is. That a version is not served says nothing of the object. Whole is
 // true where it is needed as it is, and not as it is remembered, see [resource.Trim].
-func (o *Objects) read(
+func (o *Objects) Read(
 	ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, whole bool,
 ) (*unstructured.Unstructured, error) {
 	u, err := served.Reading(o.live, o.mapper, key).Find(ctx, o.served(gvk))
@@ -199,7 +201,7 @@ func (o *Objects) read(
 	case errors.Is(err, served.ErrGone):
 		return nil, nil //nolint:nilnil // Gone, which is no error.
 	case err != nil:
-		return nil, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, key.Name, o.explain(ctx, gvk.GroupKind(), right.Read, err))
+		return nil, fmt.Errorf("cannot get %s %q: %w", gvk.Kind, key.Name, o.Explain(ctx, gvk.GroupKind(), right.Read, err))
 	}
 
 	out := u
@@ -226,8 +228,8 @@ func (o *Objects) read(
 	return out, nil
 }
 
-// namespace returns a namespace; nil for none.
-func (o *Objects) namespace(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+// Namespace returns a namespace; nil for none.
+func (o *Objects) Namespace(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // Cluster-scoped objects have no namespace.
 	}
@@ -235,17 +237,18 @@ func (o *Objects) namespace(ctx context.Context, name string) (*unstructured.Uns
 	gvk := namespaceKind()
 	key := types.NamespacedName{Name: name}
 
-	if u, ok := o.cached(ctx, gvk, key); ok {
+	if u, ok := o.Cached(ctx, gvk, key); ok {
 		return u, nil
 	}
 
-	return o.read(ctx, gvk, key, false)
+	return o.Read(ctx, gvk, key, false)
 }
 
 func namespaceKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
 }
 
-func keyOf(ref resource.Reference) (schema.GroupVersionKind, types.NamespacedName) {
+// KeyOf is what a reference is read by.
+func KeyOf(ref resource.Reference) (schema.GroupVersionKind, types.NamespacedName) {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 }

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package certificate
 
 import (
 	"bytes"
@@ -93,7 +93,7 @@ func TestAClientIsNeverRefusedWhileAuthoritiesRotate(t *testing.T) {
 	opts.Lifetimes = quickLife
 
 	var (
-		certs     [replicas]*Certificate
+		certs     [replicas]*Own
 		addresses [replicas]string
 		history   [replicas][]fetched
 		seen      = map[string]bool{}

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package certificate
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func TestReplicasThatStartAtOnceServeTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var (
 				first, all sync.WaitGroup
-				certs      [replicas]*Certificate
+				certs      [replicas]*Own
 				errs       [replicas]error
 			)
 
@@ -60,7 +60,7 @@ func TestReplicasThatStartAtOnceServeTheSame(t *testing.T) {
 
 			for i := range replicas {
 				all.Go(func() {
-					certs[i], errs[i] = NewCertificate(t.Context(), &together{Client: tc.client, all: &first}, options(newClock()))
+					certs[i], errs[i] = New(t.Context(), &together{Client: tc.client, all: &first}, options(newClock()))
 				})
 			}
 
@@ -124,7 +124,7 @@ func TestAReplicaTakesWhatAnotherDid(t *testing.T) {
 
 	refresh(t, b, a, late)
 
-	for _, cert := range []*Certificate{a, b} {
+	for _, cert := range []*Own{a, b} {
 		if cert.serving.Load().issuer.Equal(first) {
 			t.Error("The successor does not sign after it was published.")
 		}
@@ -199,7 +199,7 @@ func TestNobodyIsRefusedAfterSomebodyTouchesTheSecret(t *testing.T) {
 			tc.touch(t, c, now)
 			refresh(t, a, b)
 
-			for _, cert := range []*Certificate{a, b} {
+			for _, cert := range []*Own{a, b} {
 				if diff := cmp.Diff(string(first.crt), string(cert.serving.Load().crt)); diff != "" {
 					t.Errorf("%s\nWhat is served changes at once:\n%s", tc.reason, diff)
 				}
@@ -216,7 +216,7 @@ func TestNobodyIsRefusedAfterSomebodyTouchesTheSecret(t *testing.T) {
 			now.add(testLife.Publish)
 			refresh(t, a, b)
 
-			for _, cert := range []*Certificate{a, b} {
+			for _, cert := range []*Own{a, b} {
 				if got := authorities(cert.Bundle()); cert.serving.Load().issuer.Equal(first.issuer) || got != 2 {
 					t.Errorf("%s\n%d CAs in the bundle, want 2; the new one must sign", tc.reason, got)
 				}

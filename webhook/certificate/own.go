@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package certificate
 
 import (
 	"bytes"
@@ -29,8 +29,8 @@ import (
 // one conflict it normally takes what they wrote.
 const maxTries = 10
 
-// CertificateOptions say what a self-made certificate is for.
-type CertificateOptions struct {
+// Options say what a self-made certificate is for.
+type Options struct {
 	// Secret that holds the certificates. It is made if missing.
 	Secret client.ObjectKey
 	// Hosts are the names and addresses that clients use.
@@ -43,13 +43,13 @@ type CertificateOptions struct {
 	Now func() time.Time
 }
 
-// Certificate is the webhook's serving certificate, self-made. It and its CA
+// Own is the webhook's serving certificate, self-made. It and its CA
 // are stored in a secret that all replicas share, and are replaced in time. A new
 // CA is in everybody's bundle before it signs, and a former one until it ends,
 // so that nobody is refused in between.
-type Certificate struct {
+type Own struct {
 	client  client.Client
-	opts    CertificateOptions
+	opts    Options
 	trust   *trust
 	serving atomic.Pointer[serving]
 	// since is when this replica began to publish a CA. That is not in the secret:
@@ -57,9 +57,9 @@ type Certificate struct {
 	since map[string]time.Time
 }
 
-// NewCertificate loads the certificates from the secret, or makes them. The
+// New loads the certificates from the secret, or makes them. The
 // client must not read from a cache.
-func NewCertificate(ctx context.Context, c client.Client, opts CertificateOptions) (*Certificate, error) {
+func New(ctx context.Context, c client.Client, opts Options) (*Own, error) {
 	if opts.Lifetimes == (Lifetimes{}) {
 		opts.Lifetimes = DefaultLifetimes()
 	}
@@ -72,7 +72,7 @@ func NewCertificate(ctx context.Context, c client.Client, opts CertificateOption
 		opts.Now = time.Now
 	}
 
-	cert := &Certificate{client: c, opts: opts, trust: newTrust()}
+	cert := &Own{client: c, opts: opts, trust: newTrust()}
 	if err := cert.refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -82,26 +82,26 @@ func NewCertificate(ctx context.Context, c client.Client, opts CertificateOption
 
 // Bundle returns the certificates of all trusted CAs as PEM: the present one,
 // the next one, and former ones that have not ended.
-func (c *Certificate) Bundle() []byte { return c.trust.get() }
+func (c *Own) Bundle() []byte { return c.trust.get() }
 
 // Changed receives when Bundle has changed. It is for one reader.
-func (c *Certificate) Changed() <-chan struct{} { return c.trust.changed }
+func (c *Own) Changed() <-chan struct{} { return c.trust.changed }
 
 // NotAfter is when the certificate that is served ends.
-func (c *Certificate) NotAfter() time.Time { return c.serving.Load().pair.Leaf.NotAfter }
+func (c *Own) NotAfter() time.Time { return c.serving.Load().pair.Leaf.NotAfter }
 
 // TLS makes a TLS server use the certificate.
-func (c *Certificate) TLS(cfg *tls.Config) {
+func (c *Own) TLS(cfg *tls.Config) {
 	cfg.MinVersion = tls.VersionTLS12
 	cfg.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.serving.Load().pair, nil }
 }
 
 // NeedLeaderElection is false: every replica serves.
-func (*Certificate) NeedLeaderElection() bool { return false }
+func (*Own) NeedLeaderElection() bool { return false }
 
 // Start maintains the certificates until the context ends. It fails only
 // when there is nothing left to serve with.
-func (c *Certificate) Start(ctx context.Context) error {
+func (c *Own) Start(ctx context.Context) error {
 	tick := time.NewTicker(c.opts.Lifetimes.Reload)
 	defer tick.Stop()
 
@@ -125,7 +125,7 @@ func (c *Certificate) Start(ctx context.Context) error {
 }
 
 // refreshInTime gives up in time for the next try.
-func (c *Certificate) refreshInTime(ctx context.Context) error {
+func (c *Own) refreshInTime(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Lifetimes.Reload)
 	defer cancel()
 
@@ -134,7 +134,7 @@ func (c *Certificate) refreshInTime(ctx context.Context) error {
 
 // refresh takes the certificates from the secret, after doing to them what is
 // due. Another replica may be faster: its certificates are then taken.
-func (c *Certificate) refresh(ctx context.Context) error {
+func (c *Own) refresh(ctx context.Context) error {
 	var err error
 	for range maxTries {
 		if err = c.load(ctx); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
@@ -145,7 +145,7 @@ func (c *Certificate) refresh(ctx context.Context) error {
 	return err
 }
 
-func (c *Certificate) load(ctx context.Context) error {
+func (c *Own) load(ctx context.Context) error {
 	s := &corev1.Secret{}
 	err := c.client.Get(ctx, c.opts.Secret, s)
 	missing := apierrors.IsNotFound(err)
@@ -176,7 +176,7 @@ func (c *Certificate) load(ctx context.Context) error {
 	return nil
 }
 
-func (c *Certificate) rotation() rotation {
+func (c *Own) rotation() rotation {
 	now := c.opts.Now()
 
 	return rotation{hosts: c.opts.Hosts, life: c.opts.Lifetimes, now: now, published: func(ca *x509.Certificate) bool {
@@ -186,7 +186,7 @@ func (c *Certificate) rotation() rotation {
 	}}
 }
 
-func (c *Certificate) create(ctx context.Context, k *keyring) error {
+func (c *Own) create(ctx context.Context, k *keyring) error {
 	s := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.opts.Secret.Namespace, Name: c.opts.Secret.Name, Labels: map[string]string{v1alpha1.LabelOwn: "true"},
@@ -206,7 +206,7 @@ func (c *Certificate) create(ctx context.Context, k *keyring) error {
 
 // update leaves alone what is not ours: labels, other keys, and the type, which
 // nobody can change.
-func (c *Certificate) update(ctx context.Context, s *corev1.Secret, k *keyring) error {
+func (c *Own) update(ctx context.Context, s *corev1.Secret, k *keyring) error {
 	if !put(s, k.data()) {
 		return nil
 	}
@@ -242,7 +242,7 @@ func put(s *corev1.Secret, data map[string][]byte) bool {
 // adopt publishes the CAs, and serves with what the secret holds. If its CA is
 // news, because somebody replaced the secret, this replica first goes on with
 // what it has until clients know the CA.
-func (c *Certificate) adopt(k *keyring) {
+func (c *Own) adopt(k *keyring) {
 	r := c.rotation()
 	since := make(map[string]time.Time, len(k.trusted))
 

@@ -1,7 +1,9 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+// Package certificate is what the webhook serves with: certificates of its own in a Secret, which follow each other before they
+// end, or those that somebody mounts.
+package certificate
 
 import (
 	"bytes"
@@ -22,9 +24,9 @@ type Trust interface {
 	Changed() <-chan struct{}
 }
 
-// Certificates serve the webhook. They are maintained while they run, in
+// Provider serve the webhook. They are maintained while they run, in
 // every replica.
-type Certificates interface {
+type Provider interface {
 	manager.Runnable
 	manager.LeaderElectionRunnable
 	Trust
@@ -36,8 +38,8 @@ type Certificates interface {
 }
 
 var (
-	_ Certificates = (*Certificate)(nil)
-	_ Certificates = (*Mounted)(nil)
+	_ Provider = (*Own)(nil)
+	_ Provider = (*Mounted)(nil)
 )
 
 // Lifetimes of self-made certificates. Both kinds are replaced when a third of

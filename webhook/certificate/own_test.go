@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package certificate
 
 import (
 	"context"
@@ -39,14 +39,14 @@ func newClock() *clock {
 func (c *clock) set(now time.Time)   { c.now.Store(&now) }
 func (c *clock) add(d time.Duration) { c.set(c.Now().Add(d)) }
 func (c *clock) Now() time.Time      { return *c.now.Load() }
-func options(c *clock) CertificateOptions {
-	return CertificateOptions{Secret: secretKey, Hosts: testHosts, Lifetimes: testLife, Now: c.Now}
+func options(c *clock) Options {
+	return Options{Secret: secretKey, Hosts: testHosts, Lifetimes: testLife, Now: c.Now}
 }
 
-func replica(t *testing.T, c client.Client, opts CertificateOptions) *Certificate {
+func replica(t *testing.T, c client.Client, opts Options) *Own {
 	t.Helper()
 
-	cert, err := NewCertificate(t.Context(), c, opts)
+	cert, err := New(t.Context(), c, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func replica(t *testing.T, c client.Client, opts CertificateOptions) *Certificat
 	return cert
 }
 
-func refresh(t *testing.T, certs ...*Certificate) {
+func refresh(t *testing.T, certs ...*Own) {
 	t.Helper()
 
 	for _, c := range certs {
@@ -156,7 +156,7 @@ func TestFailuresSayWhatCannotBeDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.client.Client = fake.NewClientBuilder().Build()
 
-			_, err := NewCertificate(t.Context(), &tc.client, options(newClock()))
+			_, err := New(t.Context(), &tc.client, options(newClock()))
 			if !errors.Is(err, errBoom) {
 				t.Fatalf("%s\nNewCertificate: %v, want %v", tc.reason, err, errBoom)
 			}
@@ -224,7 +224,7 @@ func TestLifetimesMustLeaveTimeToLearnOfASuccessor(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if _, err := NewCertificate(t.Context(), fake.NewClientBuilder().Build(), CertificateOptions{Secret: secretKey, Hosts: testHosts, Lifetimes: tc.lifetimes}); err != nil {
+			if _, err := New(t.Context(), fake.NewClientBuilder().Build(), Options{Secret: secretKey, Hosts: testHosts, Lifetimes: tc.lifetimes}); err != nil {
 				got = err.Error()
 			}
 
@@ -237,7 +237,7 @@ func TestLifetimesMustLeaveTimeToLearnOfASuccessor(t *testing.T) {
 
 func TestARunningReplicaRotatesAndEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cert := replica(t, fake.NewClientBuilder().Build(), CertificateOptions{Secret: secretKey, Hosts: testHosts, Lifetimes: quickLife})
+		cert := replica(t, fake.NewClientBuilder().Build(), Options{Secret: secretKey, Hosts: testHosts, Lifetimes: quickLife})
 		first := cert.serving.Load().issuer
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -267,7 +267,7 @@ func TestARunningReplicaRotatesAndEndsWithItsContext(t *testing.T) {
 func TestARunningReplicaFailsWhenNothingIsLeftToServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &failing{Client: fake.NewClientBuilder().Build()}
-		cert := replica(t, c, CertificateOptions{Secret: secretKey, Hosts: testHosts, Lifetimes: testLife})
+		cert := replica(t, c, Options{Secret: secretKey, Hosts: testHosts, Lifetimes: testLife})
 		end := cert.NotAfter()
 		c.get = errBoom
 

@@ -1,12 +1,13 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package cached
 
 import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -56,15 +57,15 @@ type governed struct {
 	kinds map[schema.GroupKind]bool
 }
 
-// learn notes what the API server asks about. What an Enforcement covers that
+// Learn notes what the API server asks about. What an Enforcement covers that
 // names no group in particular may be of any kind, and is not noted; nor is a
 // kind of Kubernetes' own that no Enforcement names, for that is not composed of
 // anything that has a gate.
-func (g *governed) learn(ask *request.Request) {
+func (g *governed) Learn(ask *request.Request) {
 	covered := slices.DeleteFunc(slices.Clone(ask.Basis.Enforcements),
 		func(e *enforcement.Enforcement) bool { return !e.Covers(ask.Resource) })
 	named := slices.ContainsFunc(covered, func(e *enforcement.Enforcement) bool { return e.Names(ask.Resource) })
-	gk := objectOf(ask).GroupVersionKind().GroupKind()
+	gk := ObjectOf(ask).GroupVersionKind().GroupKind()
 
 	if !named && (len(covered) > 0 || resource.BuiltIn(gk.Group)) {
 		return
@@ -85,4 +86,14 @@ func (g *governed) has(gk schema.GroupKind) bool {
 	defer g.mu.Unlock()
 
 	return g.kinds[gk]
+}
+
+// ObjectOf is what the request is about: the new object, or the old one on
+// delete.
+func ObjectOf(ask *request.Request) *unstructured.Unstructured {
+	if ask.New != nil {
+		return ask.New
+	}
+
+	return ask.Old
 }

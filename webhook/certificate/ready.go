@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package certificate
 
 import (
 	"errors"
@@ -23,4 +23,10 @@ func Valid(certificate Expiring, now func() time.Time) func(*http.Request) error
 
 		return nil
 	}
+}
+
+// Expiring is something that ends.
+type Expiring interface {
+	// NotAfter is when.
+	NotAfter() time.Time
 }

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package cached
 
 import (
 	"context"
@@ -245,7 +245,7 @@ func TestWhatWasNotHeardOfForLongIsReadLive(t *testing.T) {
 
 			o := NewObjects(b, reader{behind: b, live: true}, nil, nil)
 
-			ns, err := o.namespace(t.Context(), "shop")
+			ns, err := o.Namespace(t.Context(), "shop")
 			if !errors.Is(err, tc.err) || tc.err == nil && ns.GetResourceVersion() != tc.version {
 				t.Errorf("%s\nnamespace: %v, %v", tc.reason, ns, err)
 			}
@@ -257,7 +257,7 @@ func TestWhatWasNotHeardOfForLongIsReadLive(t *testing.T) {
 
 			in.Inputs.Live = reader{behind: b, live: true}
 
-			now, err := in.get(t.Context())
+			now, err := in.Get(t.Context())
 			if !errors.Is(err, tc.err) || tc.err == nil && len(now.Snapshot.Policies.For(schema.GroupKind{Kind: "Database"})) != tc.policies {
 				t.Errorf("%s\ninputs: %v", tc.reason, err)
 			}

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+package cached
 
 import (
 	"context"
@@ -16,15 +16,15 @@ import (
 type Inputs struct {
 	Inputs *current.Inputs
 
-	last atomic.Pointer[inputs]
+	last atomic.Pointer[InForce]
 }
 
-// inputs are never modified.
-type inputs struct {
+// InForce is what is in force at a moment; never modified.
+type InForce struct {
 	Snapshot *current.Snapshot
 
-	// kinds are those that policies and windows name.
-	kinds namedKinds
+	// Kinds are those that policies and windows name.
+	Kinds namedKinds
 }
 
 // NewInputs makes Inputs that follow the informers of a cache, which starts
@@ -38,9 +38,9 @@ func NewInputs(ctx context.Context, c cache.Cache) (*Inputs, error) {
 	return &Inputs{Inputs: in}, nil
 }
 
-// get returns what there is now; where that cannot be read, what there was last beside the
+// Get returns what there is now; where that cannot be read, what there was last beside the
 // error, or nil where nothing was read yet.
-func (in *Inputs) get(ctx context.Context) (*inputs, error) {
+func (in *Inputs) Get(ctx context.Context) (*InForce, error) {
 	s, err := in.Inputs.Get(ctx)
 	if err != nil {
 		s = in.Inputs.Last()
@@ -50,7 +50,7 @@ func (in *Inputs) get(ctx context.Context) (*inputs, error) {
 }
 
 // of is a snapshot with the kinds that it names, which are found once.
-func (in *Inputs) of(s *current.Snapshot) *inputs {
+func (in *Inputs) of(s *current.Snapshot) *InForce {
 	if s == nil {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (in *Inputs) of(s *current.Snapshot) *inputs {
 		return last
 	}
 
-	out := &inputs{Snapshot: s, kinds: kindsOf(s.Objects.Policies, s.Objects.Windows)}
+	out := &InForce{Snapshot: s, Kinds: kindsOf(s.Objects.Policies, s.Objects.Windows)}
 	in.last.Store(out)
 
 	return out
