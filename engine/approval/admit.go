@@ -5,12 +5,12 @@ package approval
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/digest"
 )
 
 // Request is a request to make a ChangeApproval.
@@ -89,9 +89,6 @@ func Admit(in Request, ask *Asker) (Admission, error) {
 	return out, nil
 }
 
-// wellFormed is what digests look like.
-var wellFormed = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-
 // malformed is true of what the schema of ChangeApprovals refuses, in better words, once it
 // is asked: that is after us.
 func malformed(spec v1alpha1.ChangeApprovalSpec) bool {
@@ -111,7 +108,7 @@ func malformed(spec v1alpha1.ChangeApprovalSpec) bool {
 	}
 
 	return spec.PendingChange == "" || len(named) == 0 || !slices.Contains(decisions, spec.Decision) ||
-		slices.ContainsFunc(named, func(d string) bool { return !wellFormed.MatchString(d) })
+		slices.ContainsFunc(named, func(d string) bool { return !digest.WellFormed(d) })
 }
 
 // unlisted says why the changes that are meant cannot be known.

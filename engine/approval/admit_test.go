@@ -22,7 +22,7 @@ import (
 var errBoom = errors.New("boom")
 
 // digest is one that ends in a number.
-func digest(n int) string { return fmt.Sprintf("sha256:%064d", n) }
+func digestOf(n int) string { return fmt.Sprintf("sha256:%064d", n) }
 
 // cluster is an authorizer that grants what it is told to, as VERB RESOURCE NAMESPACE/NAME, and
 // notes what it is asked.
@@ -75,13 +75,13 @@ func pending(t *testing.T) *v1alpha1.PendingChange {
 metadata: {name: databaseclaim-db, namespace: team-a}
 spec: {objectRef: {apiVersion: example.org/v1, kind: DatabaseClaim, namespace: team-a, name: db}}
 status:
-  digest: `+digest(100)+`
+  digest: `+digestOf(100)+`
   total: 3
   requesters: [anna, unknown]
   changes:
-  - {ref: {apiVersion: rds.example.org/v1, kind: Instance, namespace: team-b, name: db}, field: delete, destroys: true, digest: "`+digest(1)+`"}
-  - {ref: {apiVersion: rds.example.org/v1, kind: Instance, namespace: team-b, name: db}, field: spec.forProvider.size, digest: "`+digest(2)+`"}
-  - {ref: {apiVersion: s3.example.org/v1, kind: Bucket, name: logs}, field: spec.secret, masked: true, digest: "`+digest(3)+`"}`)
+  - {ref: {apiVersion: rds.example.org/v1, kind: Instance, namespace: team-b, name: db}, field: delete, destroys: true, digest: "`+digestOf(1)+`"}
+  - {ref: {apiVersion: rds.example.org/v1, kind: Instance, namespace: team-b, name: db}, field: spec.forProvider.size, digest: "`+digestOf(2)+`"}
+  - {ref: {apiVersion: s3.example.org/v1, kind: Bucket, name: logs}, field: spec.secret, masked: true, digest: "`+digestOf(3)+`"}`)
 }
 
 const (
@@ -114,8 +114,8 @@ type admitCase struct {
 }
 
 func admitCases() map[string]admitCase {
-	all := "{pendingChange: databaseclaim-db, digest: " + digest(100) + "}"
-	one := "{pendingChange: databaseclaim-db, changes: [" + digest(2) + "]}"
+	all := "{pendingChange: databaseclaim-db, digest: " + digestOf(100) + "}"
+	one := "{pendingChange: databaseclaim-db, changes: [" + digestOf(2) + "]}"
 	everything := []string{destroyDB, approveDB, logs}
 	warned := []string{
 		`this destroys something: delete of Instance "db" in namespace "team-b"`,
@@ -130,11 +130,11 @@ func admitCases() map[string]admitCase {
 		"One": {reason: "Only the rights for what is named are needed.", spec: one, changes: []int{2}, asked: []string{approveDB}},
 		"OneOfTheCurrentList": {
 			reason: "With the digest of the list.", changes: []int{2}, asked: []string{approveDB},
-			spec: "{pendingChange: databaseclaim-db, digest: " + digest(100) + ", changes: [" + digest(2) + "]}",
+			spec: "{pendingChange: databaseclaim-db, digest: " + digestOf(100) + ", changes: [" + digestOf(2) + "]}",
 		},
 		"Twice": {
 			reason: "A change that is named twice is stored once.", changes: []int{2}, asked: []string{approveDB},
-			spec: "{pendingChange: databaseclaim-db, changes: [" + digest(2) + ", " + digest(2) + "]}",
+			spec: "{pendingChange: databaseclaim-db, changes: [" + digestOf(2) + ", " + digestOf(2) + "]}",
 		},
 		"SameRight": {
 			reason: "The same right is asked for once.", spec: all, changes: []int{1, 2, 3}, asked: []string{approveDB, logs}, warnings: warned[1:],
@@ -148,7 +148,7 @@ func admitCases() map[string]admitCase {
 		},
 		"Creation": {
 			reason: "What has no name yet is asked for without one, and called by its place in the Composition.",
-			spec:   "{pendingChange: databaseclaim-db, changes: [" + digest(3) + "]}",
+			spec:   "{pendingChange: databaseclaim-db, changes: [" + digestOf(3) + "]}",
 			held: func(p *v1alpha1.PendingChange) {
 				p.Status.Changes[2].Ref.Name, p.Status.Changes[2].ComposedResource, p.Status.Changes[2].Field = "", "log-bucket", "create"
 			},
@@ -162,12 +162,12 @@ func admitCases() map[string]admitCase {
 			refused: []string{`no PendingChange "databaseclaim-db" in namespace "team-a"`, "kubectl kausality pending -n team-a"},
 		},
 		"OtherList": {
-			reason: "Who has seen another list has not seen what is held.", spec: "{pendingChange: databaseclaim-db, digest: " + digest(99) + "}",
-			refused: []string{"spec.digest is not that of PendingChange", digest(100), "Look again"},
+			reason: "Who has seen another list has not seen what is held.", spec: "{pendingChange: databaseclaim-db, digest: " + digestOf(99) + "}",
+			refused: []string{"spec.digest is not that of PendingChange", digestOf(100), "Look again"},
 		},
 		"OtherListWithChanges": {
 			reason:  "Also where changes are named.",
-			spec:    "{pendingChange: databaseclaim-db, digest: " + digest(99) + ", changes: [" + digest(2) + "]}",
+			spec:    "{pendingChange: databaseclaim-db, digest: " + digestOf(99) + ", changes: [" + digestOf(2) + "]}",
 			refused: []string{"spec.digest is not that of PendingChange"},
 		},
 		"Nothing": {
@@ -191,8 +191,8 @@ func admitCases() map[string]admitCase {
 		},
 		"NotHeld": {
 			reason:  "A digest that nothing has is admitted, such as of an approval that is applied again from Git.",
-			spec:    "{pendingChange: databaseclaim-db, changes: [" + digest(7) + ", " + digest(2) + "]}",
-			changes: []int{7, 2}, asked: []string{approveDB}, warnings: []string{"no held change has the digest " + digest(7)},
+			spec:    "{pendingChange: databaseclaim-db, changes: [" + digestOf(7) + ", " + digestOf(2) + "]}",
+			changes: []int{7, 2}, asked: []string{approveDB}, warnings: []string{"no held change has the digest " + digestOf(7)},
 		},
 		"OwnChange": {
 			reason: "Four eyes.", spec: one, user: "anna",
@@ -200,37 +200,37 @@ func admitCases() map[string]admitCase {
 		},
 		"OwnChangeNotHeld": {
 			reason: "Whatever is named: it may be held a moment later.", user: "anna",
-			spec:    "{pendingChange: databaseclaim-db, changes: [" + digest(7) + "]}",
+			spec:    "{pendingChange: databaseclaim-db, changes: [" + digestOf(7) + "]}",
 			refused: []string{`user "anna" requested the change and cannot approve it`},
 		},
 		"OwnRejection": {
 			reason: "Who has asked for it may reject it, which warns of nothing.", user: "anna",
-			spec:    "{pendingChange: databaseclaim-db, decision: Reject, digest: " + digest(100) + "}",
+			spec:    "{pendingChange: databaseclaim-db, decision: Reject, digest: " + digestOf(100) + "}",
 			changes: []int{1, 2, 3}, asked: everything,
 		},
 		"RejectionWithoutRight": {
 			reason: "It takes the same right.", lacks: []string{destroyDB}, asked: []string{destroyDB},
-			spec:    "{pendingChange: databaseclaim-db, decision: Reject, digest: " + digest(100) + "}",
+			spec:    "{pendingChange: databaseclaim-db, decision: Reject, digest: " + digestOf(100) + "}",
 			refused: []string{`user "berta" may not approve-destructive changes of Instance "db" in namespace "team-b"`},
 		},
 		"BreakGlass": {
 			reason: "It takes a right of its own, and is told.", asked: []string{breakDB}, changes: []int{2},
-			spec:     "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digest(2) + "]}",
+			spec:     "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digestOf(2) + "]}",
 			warnings: []string{"this allows the changes without any other approval"},
 		},
 		"BreakGlassOfOnesOwn": {
 			reason: "In an emergency nobody waits for four eyes.", user: "anna", asked: []string{breakDB}, changes: []int{2},
-			spec:     "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digest(2) + "]}",
+			spec:     "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digestOf(2) + "]}",
 			warnings: []string{"this allows the changes without any other approval"},
 		},
 		"BreakGlassThatDestroys": {
 			reason: "The right to destroy is another one.", lacks: []string{destroyDB}, asked: []string{breakDB, destroyDB},
-			spec:    "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digest(1) + "]}",
+			spec:    "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digestOf(1) + "]}",
 			refused: []string{"may not approve-destructive changes of Instance"},
 		},
 		"BreakGlassWithTheRightToApprove": {
 			reason: "To approve is another one.", lacks: []string{breakDB}, asked: []string{breakDB},
-			spec: "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digest(2) + "]}",
+			spec: "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digestOf(2) + "]}",
 			refused: []string{
 				`user "berta" may not let through alone, by break-glass, changes of Instance "db" in namespace "team-b"`,
 				"kubectl create role kausality-break-glass --verb=break-glass --resource=instances.rds.example.org/kausality -n team-b",
@@ -238,12 +238,12 @@ func admitCases() map[string]admitCase {
 		},
 		"BreakGlassByAMachine": {
 			reason: "Not even one that may approve.", user: "system:serviceaccount:flux-system:approver", approvers: []string{"flux-system:approver"},
-			spec:    "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digest(2) + "]}",
+			spec:    "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: outage, changes: [" + digestOf(2) + "]}",
 			refused: []string{`service account "flux-system/approver" may not let changes through by decision BreakGlass`},
 		},
 		"BreakGlassForNoReason": {
 			reason: "The schema says what is missing.", gone: true, changes: []int{2},
-			spec: "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: ' ', changes: [" + digest(2) + "]}",
+			spec: "{pendingChange: databaseclaim-db, decision: BreakGlass, reason: ' ', changes: [" + digestOf(2) + "]}",
 		},
 		"WithoutRight": {
 			reason: "The message has the right, how to see it, and what gives it.", spec: one, lacks: []string{approveDB}, asked: []string{approveDB},
@@ -272,7 +272,7 @@ func admitCases() map[string]admitCase {
 		},
 		"ServiceAccountNotHeld": {
 			reason: "Whatever is named.", user: "system:serviceaccount:flux-system:approver",
-			spec: "{pendingChange: databaseclaim-db, changes: [" + digest(7) + "]}", refused: []string{"may not decide"},
+			spec: "{pendingChange: databaseclaim-db, changes: [" + digestOf(7) + "]}", refused: []string{"may not decide"},
 		},
 		"Component": {
 			reason: "Nor is a component of Kubernetes.", spec: one, user: "system:kube-controller-manager",
@@ -297,9 +297,9 @@ func admitCases() map[string]admitCase {
 			reason: "What the schema refuses it says itself.", gone: true,
 			spec: "{pendingChange: databaseclaim-db, changes: [sha256:1]}", unread: []string{"sha256:1"},
 		},
-		"Indecisive":  {reason: "Also of a decision.", spec: "{pendingChange: databaseclaim-db, decision: Maybe, changes: [" + digest(2) + "]}", changes: []int{2}, gone: true},
-		"Nameless":    {reason: "Also of what it is about.", spec: "{pendingChange: '', changes: [" + digest(2) + "]}", changes: []int{2}, gone: true},
-		"Endless":     {reason: "Also of how long it is good for.", spec: "{pendingChange: databaseclaim-db, validFor: 1000h, changes: [" + digest(2) + "]}", changes: []int{2}, gone: true},
+		"Indecisive":  {reason: "Also of a decision.", spec: "{pendingChange: databaseclaim-db, decision: Maybe, changes: [" + digestOf(2) + "]}", changes: []int{2}, gone: true},
+		"Nameless":    {reason: "Also of what it is about.", spec: "{pendingChange: '', changes: [" + digestOf(2) + "]}", changes: []int{2}, gone: true},
+		"Endless":     {reason: "Also of how long it is good for.", spec: "{pendingChange: databaseclaim-db, validFor: 1000h, changes: [" + digestOf(2) + "]}", changes: []int{2}, gone: true},
 		"Void":        {reason: "Also of what is meant.", spec: "{pendingChange: databaseclaim-db}", gone: true},
 		"NotAnswered": {reason: "Who cannot be asked about approves nothing.", spec: one, broken: errBoom, asked: []string{approveDB}, err: errBoom},
 		"UnknownKind": {
@@ -372,7 +372,7 @@ func (tc admitCase) check(t *testing.T, got Admission, user v1alpha1.Approver) {
 
 	want := tc.unread
 	for _, n := range tc.changes {
-		want = append(want, digest(n))
+		want = append(want, digestOf(n))
 	}
 
 	if diff := cmp.Diff(want, got.Changes); diff != "" {

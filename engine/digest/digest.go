@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gowebpki/jcs"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,6 +59,14 @@ type document struct {
 	To        any      `json:"to,omitempty"`
 	Masked    bool     `json:"masked,omitempty"`
 	Follows   []string `json:"follows,omitempty"`
+}
+
+// WellFormed reports whether a text looks like a digest, whatever of.
+func WellFormed(text string) bool {
+	sum, ok := strings.CutPrefix(text, Prefix)
+	raw, err := hex.DecodeString(sum)
+
+	return ok && err == nil && len(raw) == sha256.Size && sum == strings.ToLower(sum)
 }
 
 // Of is the digest of a change: sha256: and the hexadecimal SHA-256 of its canonical JSON (RFC
