@@ -136,12 +136,12 @@ func unlisted(in Request) string {
 	return ""
 }
 
-func orNone(digest string) string {
-	if digest == "" {
+func orNone(sum string) string {
+	if sum == "" {
 		return "none"
 	}
 
-	return digest
+	return sum
 }
 
 // meant are the changes that are held, and meant: all that are listed where none is named.

@@ -106,9 +106,9 @@ func (m *merger) byKey(o, n []any, match *matching) (v any, present, same bool) 
 			continue
 		}
 
-		m.gone++
+		leave := m.enter(true, false)
 		_, there, _ := m.element(j, e, nil)
-		m.gone--
+		leave()
 
 		if there {
 			kept = append(kept, j)

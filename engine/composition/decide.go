@@ -415,7 +415,7 @@ func (r composed) pending(d decision.Decision) string {
 }
 
 // caughtUp reports whether the controller of a composed resource, such as another
-// XR, has seen its generation; kinds that do not report that always have.
+// XR, has seen its generation, and the last request that changed no generation; kinds that do not report that always have.
 func caughtUp(u *unstructured.Unstructured) bool {
 	if p, reports := resource.ProgressOf(u); reports {
 		generation := resource.Generation(u)

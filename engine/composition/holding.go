@@ -84,7 +84,7 @@ func (r composed) wholeHeld(u *unstructured.Unstructured, d decision.Decision, f
 		h.Resource = r.unmade(u)
 
 		if r.mends() && r.madeBefore() && !lasting(u) {
-			if text := r.notRepaired(r.mending.was.Again[r.Name]); text != "" {
+			if text := r.whyNotRepaired(r.mending.was.Again[r.Name]); text != "" {
 				h.Change.Missing, h.Why, h.Briefly, h.OfEdit = text, nil, nil, false
 			}
 		}

@@ -327,7 +327,7 @@ func (r composed) unrepaired(
 
 	had, _ := wish.Repairs(r.Observed) // Reported with the decision.
 	key, _ := (*wish.Finder)(nil).KeyOf(r.Observed.Object, merged.Object, f.Change)
-	why := cmp.Or(r.notRepaired(had[key]), r.repairedTogether(merged, repairs, had))
+	why := cmp.Or(r.whyNotRepaired(had[key]), r.repairedTogether(merged, repairs, had))
 	out.Missing, out.Cause = cmp.Or(why, out.Missing), &v1alpha1.Cause{Type: v1alpha1.CauseDrift}
 
 	return out, why != ""
@@ -345,8 +345,8 @@ func (r composed) repairedTogether(
 	return "the next repair, with the other changes by hand, is at " + until.UTC().Format(time.RFC3339)
 }
 
-// notRepaired says why something is not repaired now; empty for another reason.
-func (r composed) notRepaired(was v1alpha1.Repairs) string {
+// whyNotRepaired says why something is not repaired now; empty for another reason.
+func (r composed) whyNotRepaired(was v1alpha1.Repairs) string {
 	since := time.Unix(was.First, 0).UTC().Format(time.RFC3339)
 
 	switch {

@@ -70,11 +70,11 @@ func (m managed) recognised() *v1alpha1.ExternalIdentity {
 // Replaces reports whether an allowance is to have another external object made in place of one that stays behind: it allows both
 // Create and Delete, and no deletion of the managed resource gave it.
 func Replaces(a v1alpha1.Allowance) bool {
-	return !allowance.ByDeletion(a) && MakeAnew(a.Mutations)
+	return !allowance.ByDeletion(a) && MakesAnew(a.Mutations)
 }
 
-// MakeAnew reports whether actions make an external object anew: both Create and Delete.
-func MakeAnew(actions []string) bool {
+// MakesAnew reports whether actions make an external object anew: both Create and Delete.
+func MakesAnew(actions []string) bool {
 	acting := Acting(actions)
 
 	return slices.Contains(acting, ActionDelete) && slices.Contains(acting, ActionCreate)

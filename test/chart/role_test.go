@@ -48,7 +48,7 @@ func elsewhere() map[string]string {
 		lists    = "the API server of this test streams lists, which takes watch alone; others do not"
 		packages = "CRDs that a package brought are kept (gatecontroller/configuration/definitionowner.go)"
 		xrs      = "there is no Crossplane here (gatecontroller/composed)"
-		own      = "the certificate is somebody else's here (webhook/certificate.go)"
+		own      = "the certificate is somebody else's here (webhook/certificate/own.go)"
 		reports  = "OpenReports' CRDs are not installed here (gatecontroller/report)"
 		held     = "nothing is held here, nor approved (gatecontroller/pending, gatecontroller/approval)"
 		windows  = "there is no window here, nor an Enforcement or a binding (gatecontroller/status)"
@@ -114,7 +114,7 @@ func elsewhere() map[string]string {
 		"ClusterRole validatingadmissionpolicies" + group + "delete by name":       empty,
 		"ClusterRole validatingadmissionpolicybindings" + group + "delete by name": empty,
 
-		"Role secrets. create":         "the Secret of the manager's own certificate (webhook/certificate.go), and records of what is left behind (gatecontroller/deletion/end.go)",
+		"Role secrets. create":         "the Secret of the manager's own certificate (webhook/certificate/own.go), and records of what is left behind (gatecontroller/deletion/leftovers.go)",
 		"Role secrets. get by name":    own,
 		"Role secrets. update by name": own,
 	}

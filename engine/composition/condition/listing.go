@@ -21,7 +21,7 @@ import (
 
 // List is what the manager is told of all that an XR composes: what is held, why it is asked
 // for, and how far the approvals are whose allowances the XR carries. Records is true where
-// edits of the XR leave a record: see [decision.Basis.RecordsEdits].
+// edits of the XR leave a record: see [request.Basis.RecordsEdits].
 func List(
 	xr *unstructured.Unstructured, status *Status, observed map[string]*unstructured.Unstructured, held []Held, passed []Passed, records bool,
 ) v1alpha1.State {

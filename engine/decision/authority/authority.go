@@ -18,7 +18,8 @@ import (
 )
 
 // Authority knows which policies are about an object, which of their conditions hold, and who may start a chain by
-// them. What it evaluates for one change it remembers for the others.
+// them. What it evaluates for one change it remembers for the others. To evaluate may read parameters and ask the authorizer of the
+// request, and adds to Ledger and Problems.
 type Authority struct {
 	// Policies in force, and the Bindings of theirs.
 	Policies *policy.Set
@@ -29,7 +30,7 @@ type Authority struct {
 	// User who asks, and the settings that say which users act for others.
 	User     policy.User
 	Settings request.Settings
-	// see is asked what expressions see of the request, for these objects of it, once.
+	// see is the request, which is asked what expressions see of it, for these objects of it, once.
 	see interface {
 		InputOf(o request.Objects) policy.Input
 	}

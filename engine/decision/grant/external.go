@@ -38,7 +38,7 @@ func Stays(
 	}
 
 	if Replaces(o, outside, f.Change) {
-		return !allow(f.Cause.External, gate.MakeAnew) && !injects(o, auth, f, gate.MakeAnew)
+		return !allow(f.Cause.External, gate.MakesAnew) && !injects(o, auth, f, gate.MakesAnew)
 	}
 
 	return GoesOut(f.Change) && outside.Gated && !request.BuildsUp(o, by, how, now) && !allow(f.Cause.External, LetsOut) &&
@@ -72,7 +72,7 @@ func allow(list []v1alpha1.Allowance, is func([]string) bool) bool {
 // LetsOut reports whether actions make of the external object what the spec says: by
 // an update, or by making it anew.
 func LetsOut(actions []string) bool {
-	return slices.Contains(gate.Acting(actions), gate.ActionUpdate) || gate.MakeAnew(actions)
+	return slices.Contains(gate.Acting(actions), gate.ActionUpdate) || gate.MakesAnew(actions)
 }
 
 // injects reports whether a policy about the object's kind gives External actions of a kind for an allowed change.

@@ -16,7 +16,7 @@ type Desired struct {
 	Was, Is *wish.Record
 	// fields of the old object are those of who writes the records.
 	fields managedfields.Fields
-	// repairs and repairsNow are those of [Request].
+	// repairs and repairsNow are those of [request.Request].
 	repairs, RepairsNow func(object map[string]any, c change.Change) bool
 }
 

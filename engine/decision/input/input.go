@@ -16,7 +16,8 @@ import (
 )
 
 // Inputs are what a request says, and what the annotations of its objects say, each read once. Nothing that is decided
-// changes them: of another version of the new object there are others, see [inputs.with].
+// changes them, but for what is remembered once it was computed: of another version of the new object there are others, see
+// [Inputs.With].
 type Inputs struct {
 	Objects   request.Objects
 	Writer    request.Writer
@@ -66,7 +67,8 @@ func Read(req request.Request, stored bool) (*Inputs, error) {
 	return in, nil
 }
 
-// Asked is what a request says itself, without what its objects say.
+// Asked is what a request says itself: objects, writer, manner, time, and what is known of the gate. The records on the objects are
+// not read yet, and the other inputs not set.
 func Asked(req *request.Request, problems *request.Problems) (*Inputs, error) {
 	o, err := request.ObjectsOf(req)
 	if err != nil {

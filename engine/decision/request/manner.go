@@ -25,12 +25,16 @@ type Manner struct {
 	// Composing is true where Crossplane applies a managed resource.
 	Composing bool
 	// Announced is true where Crossplane announces that it will delete the resource it applies: it continues to apply it,
-	// with the allowance its deletion gives, until the gate is open for that. [Decide] gives the composition function what
+	// with the allowance its deletion gives, until the gate is open for that. decision.Decide gives the composition function what
 	// to announce.
 	Announced bool
 	// Orphans is true where an object is to be deleted and what it owns is to stay.
 	Orphans bool
 }
+
+// FromWebhook reports whether the API server asks, and not a composition function: Enforcements say then what to do about
+// unallowed changes.
+func (how Manner) FromWebhook() bool { return how.Action == "" }
 
 // External is what is known of the gate of a managed resource, and of what it stands for.
 type External struct {
@@ -59,7 +63,7 @@ var errNoObject = errors.New("cannot decide: the request has neither an old nor 
 
 // Guarded reports whether the request is a change of what a gate stands before,
 // by somebody else than those who act for it.
-func Guarded(how Manner, outside External) bool { return how.Action == "" && outside.Gated }
+func Guarded(how Manner, outside External) bool { return how.FromWebhook() && outside.Gated }
 
 // InObject says of which object an error is.
 func InObject(u *unstructured.Unstructured, err error) error {

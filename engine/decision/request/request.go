@@ -183,7 +183,7 @@ func (b Basis) RecordsEdits(root *unstructured.Unstructured, gr schema.GroupReso
 
 // ApprovedEdit is an edit that an object records, and that people have approved.
 type ApprovedEdit struct {
-	// Digest of it, see [RecordedEdits].
+	// Digest of it, see input.RecordedEdits.
 	Digest string
 	// Initiator is who has approved it.
 	Initiator string
