@@ -74,13 +74,6 @@ func (f *Function) Register(r prometheus.Registerer) error { return f.metrics.re
 // returns no error: what is wrong is a fatal result that names it.
 func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (rsp *fnv1.RunFunctionResponse, err error) {
 	log, start := f.log.WithValues("tag", req.GetMeta().GetTag()), f.now()
-
-	if again, s, ok := f.answers.again(req, start); ok {
-		f.metrics.observe(again, s, f.now().Sub(start))
-
-		return again, nil
-	}
-
 	rsp = response.To(req, response.DefaultTTL)
 
 	var s *state
@@ -96,6 +89,12 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 
 		f.metrics.observe(rsp, s, f.now().Sub(start))
 	}()
+
+	if again, counted, ok := f.answers.again(req, start); ok {
+		rsp, s = again, counted
+
+		return rsp, nil
+	}
 
 	if s, err = f.run(log, req, rsp); err != nil {
 		response.Fatal(rsp, err)

@@ -6,20 +6,23 @@ package fn
 import (
 	"hash/maphash"
 	"maps"
+	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/crossplane/function-sdk-go/request"
 	"github.com/crossplane/function-sdk-go/response"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/utils/lru"
 )
 
 const (
-	// maxAnswers is of how many XRs the last answer is remembered. The others are decided each time.
-	maxAnswers = 4096
+	// maxAnswers is how many answers are remembered, two or three of each XR. The others are decided each time.
+	maxAnswers = 8192
 	// rememberedFor is how long an answer is given again.
 	rememberedFor = 10 * time.Minute
 )
@@ -27,7 +30,7 @@ const (
 // answers remember of XRs at rest the last request and its answer: Crossplane asks again and again though nothing has changed.
 // Only an answer is remembered that does nothing but keep all as it is, and that time makes no difference to. It is given again
 // for a request that has the same in each of its fields: the same policies, windows and Enforcements, the same XR, and the same
-// observed and desired resources. Crossplane asks twice each time, first without the policies: so two answers are remembered.
+// observed and desired resources. Crossplane asks in rounds, first without the policies: so the answer of each round is remembered.
 type answers struct {
 	digester digester
 	mu       sync.Mutex
@@ -48,7 +51,7 @@ type answer struct {
 	resources    map[string]*addition
 	conditions   []*fnv1.Condition
 	requirements *fnv1.Requirements
-	// awaited is true of the one without the policies.
+	// awaited is true of one that is not the last round's.
 	awaited bool
 }
 
@@ -110,6 +113,8 @@ func (a *answers) remember(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRe
 		conditions: rsp.GetConditions(), requirements: rsp.GetRequirements(), awaited: s.awaited,
 	}
 
+	var last *addition // As a rule all have the same.
+
 	for resource, r := range rsp.GetDesired().GetResources() {
 		added, ok := additionTo(req.GetDesired().GetResources()[resource].GetResource(), r.GetResource(),
 			req.GetObserved().GetResources()[resource].GetResource())
@@ -117,7 +122,11 @@ func (a *answers) remember(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRe
 			return
 		}
 
-		out.resources[resource] = added
+		if reflect.DeepEqual(added, last) {
+			added = last
+		}
+
+		out.resources[resource], last = added, added
 	}
 
 	a.mu.Lock()
@@ -135,20 +144,17 @@ func (s *state) rests(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespons
 	}
 
 	return !slices.ContainsFunc(s.names, func(name string) bool {
-		o := s.outcomes[name]
-
-		return s.observed[name] == nil || s.desired[name] == nil || o.Desired == nil || o.Kept || o.Unbuilt || o.Pending != "" ||
-			len(o.Baseline)+len(o.Delegated)+len(o.Passed)+len(o.Awaiting)+len(o.Shadow)+len(o.Costs)+len(o.Repaired)+len(o.Repairs) > 0
+		return s.observed[name] == nil || s.desired[name] == nil || !s.outcomes[name].Rests()
 	})
 }
 
-// nameOf is the name of what is remembered of an XR, and the XR's version; empty where nothing is.
+// nameOf is the name of what is remembered of a round about an XR, and the XR's version; empty where nothing is.
 func nameOf(req *fnv1.RunFunctionRequest) (name, version string) {
 	xr := req.GetObserved().GetComposite().GetResource()
 
 	name = metaOf(xr, "uid")
-	if name != "" && len(sent(req)) == 0 {
-		name += "/asking"
+	if name != "" { // Each round brings what the one before has asked for.
+		name += "/" + strconv.Itoa(len(sent(req))+len(req.GetRequiredSchemas()))
 	}
 
 	return name, metaOf(xr, "resourceVersion")
@@ -174,13 +180,14 @@ func additionTo(was, is, observed *structpb.Struct) (*addition, bool) {
 
 	out := &addition{set: map[string]*structpb.Value{}, in: map[string]*addition{}}
 
-	for key, v := range is.GetFields() {
+	for _, key := range slices.Sorted(maps.Keys(is.GetFields())) {
+		v := is.GetFields()[key]
 		old, there := was.GetFields()[key]
 		seen := observed.GetFields()[key]
 
 		switch {
 		case there && old == v:
-		case !there && v.GetStringValue() != "" && v.GetStringValue() == seen.GetStringValue():
+		case !there && seen != nil && proto.Equal(v, seen):
 			out.observed = append(out.observed, key)
 		case v.GetStructValue() == nil || there && old.GetStructValue() == nil:
 			out.set[key] = v

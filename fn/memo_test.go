@@ -17,7 +17,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/fn"
 )
 
@@ -65,26 +67,30 @@ func TestAnXRAtRestIsAnsweredAgain(t *testing.T) {
 	}
 }
 
-// TestTheFirstRoundIsAnsweredAgain asks without policies, as Crossplane does first in each of its runs.
-func TestTheFirstRoundIsAnsweredAgain(t *testing.T) {
+// TestEachRoundIsAnsweredAgain asks without policies, as Crossplane does first in each of its runs, and with what was asked for.
+func TestEachRoundIsAnsweredAgain(t *testing.T) {
 	req := composite(t, 2, false)
 	req.Meta.Capabilities = []fnv1.Capability{fnv1.Capability_CAPABILITY_REQUIRED_RESOURCES, fnv1.Capability_CAPABILITY_CONDITIONS}
 
 	first, _ := proto.Clone(req).(*fnv1.RunFunctionRequest)
 	first.RequiredResources = nil
 
+	// As after a round that asked for a parameter.
+	third, _ := proto.Clone(req).(*fnv1.RunFunctionRequest)
+	third.RequiredResources["kausality.io/params/x"] = &fnv1.Resources{}
+
 	f := fn.New(logging.NewNopLogger())
 
 	for range 2 {
-		for _, r := range []*fnv1.RunFunctionRequest{first, req} {
+		for _, r := range []*fnv1.RunFunctionRequest{first, req, third} {
 			if diff := cmp.Diff(called(t, r), runOf(t, f, r), protocmp.Transform()); diff != "" {
 				t.Errorf("-decided, +answered again:\n%s", diff)
 			}
 		}
 	}
 
-	if !f.Again(first) || !f.Again(req) {
-		t.Errorf("first round again: %t, second: %t, want both", f.Again(first), f.Again(req))
+	if !f.Again(first) || !f.Again(req) || !f.Again(third) {
+		t.Errorf("first round again: %t, second: %t, third: %t, want all", f.Again(first), f.Again(req), f.Again(third))
 	}
 
 	// Who does not say that it sends them is answered for good.
@@ -199,6 +205,9 @@ spec:
 
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
+	later := runtime.DeepCopyJSON(window)
+	resource.Map(later, "spec")["validFrom"] = "2026-01-01T00:30:00Z"
+
 	for name, edit := range map[string]func(*fnv1.RunFunctionRequest){
 		"Changed": func(req *fnv1.RunFunctionRequest) { proto.Reset(req); proto.Merge(req, composite(t, 2, true)) },
 		"Held": func(req *fnv1.RunFunctionRequest) {
@@ -210,6 +219,9 @@ spec:
 		"WindowOpensSoon": func(req *fnv1.RunFunctionRequest) {
 			req.RequiredResources["kausality.io/upgradeallowances"] = &fnv1.Resources{Items: []*fnv1.Resource{toResource(t, window)}}
 		},
+		"AtRest": func(req *fnv1.RunFunctionRequest) {
+			req.RequiredResources["kausality.io/upgradeallowances"] = &fnv1.Resources{Items: []*fnv1.Resource{toResource(t, later)}}
+		},
 		"NoUID": func(req *fnv1.RunFunctionRequest) {
 			delete(req.GetObserved().GetComposite().GetResource().GetFields()["metadata"].GetStructValue().GetFields(), "uid")
 		},
@@ -218,8 +230,9 @@ spec:
 			f, req := fn.New(logging.NewNopLogger(), fn.WithClock(func() time.Time { return now })), composite(t, 2, false)
 			edit(req)
 
-			if rsp := runOf(t, f, req); f.Again(req) {
-				t.Errorf("it is answered again: %v", rsp.GetConditions())
+			rsp := runOf(t, f, req)
+			if again, want := f.Again(req), name == "AtRest"; again != want {
+				t.Errorf("it is answered again: %t, want %t: %v, %v", again, want, rsp.GetConditions(), rsp.GetResults())
 			}
 		})
 	}

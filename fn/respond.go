@@ -73,12 +73,7 @@ func (s *state) respondResource(was *fnv1.Resource, name string) (*fnv1.Resource
 		return nil, nil //nolint:nilnil // Left out, which is no error.
 	}
 
-	var decoded map[string]any
-	if u := s.desired[name]; u != nil {
-		decoded = u.Object
-	}
-
-	st, err := encode(out.Desired.Object, was.GetResource(), decoded)
+	st, err := encode(out.Desired.Object, was.GetResource())
 	if err != nil {
 		return nil, fmt.Errorf("cannot write desired composed resource %q: %w", name, err)
 	}

@@ -6,7 +6,6 @@ package fn
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -91,35 +90,9 @@ func number(f float64) any {
 
 // encode makes protobuf's form of an object. It shares all that is the same
 // with another one, which an earlier step of the pipeline made: as a rule that
-// is nearly everything. Decoded is what that was decoded to, nil for nothing: what is
-// shared with it has not changed.
-func encode(obj map[string]any, was *structpb.Struct, decoded map[string]any) (*structpb.Struct, error) {
-	fields := make(map[string]*structpb.Value, len(obj))
-
-	for key, v := range obj {
-		old := was.GetFields()[key]
-		if m, ok := v.(map[string]any); ok && old != nil && isMap(m, decoded[key]) {
-			fields[key] = old
-
-			continue
-		}
-
-		e, err := encodeValue(v, old)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-
-		fields[key] = e
-	}
-
-	return &structpb.Struct{Fields: fields}, nil
-}
-
-// isMap reports whether a value is one and the same map.
-func isMap(m map[string]any, v any) bool {
-	o, ok := v.(map[string]any)
-
-	return ok && reflect.ValueOf(m).UnsafePointer() == reflect.ValueOf(o).UnsafePointer()
+// is nearly everything.
+func encode(obj map[string]any, was *structpb.Struct) (*structpb.Struct, error) {
+	return encodeEntries(obj, was) // It has our annotations, and so is another one.
 }
 
 func encodeMap(m map[string]any, was *structpb.Struct) (*structpb.Struct, error) {
@@ -127,6 +100,10 @@ func encodeMap(m map[string]any, was *structpb.Struct) (*structpb.Struct, error)
 		return was, nil
 	}
 
+	return encodeEntries(m, was)
+}
+
+func encodeEntries(m map[string]any, was *structpb.Struct) (*structpb.Struct, error) {
 	fields := make(map[string]*structpb.Value, len(m))
 
 	for key, v := range m {

@@ -116,6 +116,13 @@ type Result struct {
 	Repairs map[string]v1alpha1.Repairs
 }
 
+// Rests reports whether the resource is as it is to be, and nothing is to be said of it: it is applied as it is stored.
+func (o Result) Rests() bool {
+	return o.Desired != nil && !o.Kept && !o.Unbuilt && o.Pending == "" &&
+		len(o.Held)+len(o.Baseline)+len(o.Delegated)+len(o.Problems)+len(o.Passed)+len(o.Awaiting)+len(o.Shadow)+len(o.Costs)+
+			len(o.Withheld)+len(o.Repaired)+len(o.Attestations)+len(o.Repairs) == 0
+}
+
 // of is an outcome with what is recorded of a decision about a resource.
 func (o Result) of(d *decision.Decision, object string) Result {
 	o.Enforcements, o.Attestations, o.Shadow, o.Costs = d.Governing(), d.Attestations, d.Shadow, d.Costs

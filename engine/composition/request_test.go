@@ -5,8 +5,11 @@ package composition_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
@@ -74,5 +77,44 @@ func TestRequestsWithinAGenerationSettleOneByOne(t *testing.T) {
 	s := condition.Summarize(object(t, restarted(2, "")), condition.Findings{Ready: true, Composed: 1})
 	if want := "generation 12: settled, request 2"; s.Message != want {
 		t.Errorf("Summarize: %q, want %q", s.Message, want)
+	}
+}
+
+// TestAResourceRestsOfWhichNothingIsToBeSaid sets each field of a result, also one that is new: it has to be among those
+// that say something, or here.
+func TestAResourceRestsOfWhichNothingIsToBeSaid(t *testing.T) {
+	rests := composition.Result{Desired: &unstructured.Unstructured{}}
+	silent := map[string]bool{"Desired": true, "Asked": true, "Enforcements": true}
+
+	if !rests.Rests() {
+		t.Error("what is applied as it is does not rest")
+	}
+
+	for i, field := range reflect.VisibleFields(reflect.TypeOf(rests)) {
+		out := rests
+
+		switch v := reflect.ValueOf(&out).Elem().Field(i); v.Kind() {
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		case reflect.Map:
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.Zero(v.Type().Key()), reflect.Zero(v.Type().Elem()))
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+		default:
+			t.Fatalf("%s: a field of kind %s", field.Name, v.Kind())
+		}
+
+		if out.Rests() != silent[field.Name] {
+			t.Errorf("with %s it rests: %t", field.Name, out.Rests())
+		}
+	}
+
+	if (composition.Result{}).Rests() {
+		t.Error("what is left out rests")
 	}
 }
