@@ -10,13 +10,11 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/approval"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/governed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
@@ -34,10 +32,10 @@ func DescribeMetrics(reg prometheus.Registerer) error {
 		func() error { _, err := approval.NewMetrics(reg); return err },
 		func() error { return reg.Register(watch.NewWatches(nil, nil)) },
 		func() error { return reg.Register(gates.NewUngated(nil)) },
-		func() error { return reg.Register((&governed.Gateless{}).Init()) },
+		func() error { return reg.Register((&gates.Gateless{}).Init()) },
 		func() error { return reg.Register(discovery.NewUnlisted(nil)) },
-		func() error { return reg.Register(rights.NewRights(nil)) },
-		func() error { return reg.Register(audit.NewExpressions().Failed) },
+		func() error { return reg.Register(status.NewRights(nil)) },
+		func() error { return reg.Register(judging.NewExpressions().Failed) },
 		func() error { return reg.Register(&status.NotReady{}) },
 	} {
 		if err := add(); err != nil {

@@ -23,23 +23,16 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/approval"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/configuration"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/definition"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/governed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/label"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/report"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/current"
@@ -61,7 +54,7 @@ type Options struct {
 	// Functions are the names that the composition function is installed under.
 	Functions []string
 	// Webhook to configure; nil for none.
-	Webhook *webhooks.Webhook
+	Webhook *configuration.Webhook
 	// Access reports what we may do; nil where we may do all.
 	Access *access.Access
 	// Inputs are what deletions are judged by.
@@ -111,7 +104,7 @@ func Setup(from ctrl.Manager, opts Options) error {
 	}
 
 	w := watch.NewWatches(mgr.GetCache(), opts.Now)
-	composedKinds := &composed.Kinds{Functions: opts.Functions, Watches: w, Prompt: watch.NewPrompt()}
+	composedKinds := &discovery.Kinds{Functions: opts.Functions, Watches: w, Prompt: watch.NewPrompt()}
 
 	g, held, err := newObjects(mgr, opts, disco, recorded, composedKinds)
 	if err != nil {
@@ -129,8 +122,8 @@ func Setup(from ctrl.Manager, opts Options) error {
 			Reporter: c.Statuses, Initiates: func(user string) bool { return opts.Settings.InitiatesByBinding(policy.User{Name: user}) },
 			GuardedSince: func() (time.Time, bool) { return c.Applier.GuardedSince(v1alpha1.NameBindGuard) },
 		},
-		label.Policies(mgr.GetClient()), label.Windows(mgr.GetClient()),
-		&definition.Reconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace})
+		status.LabelPolicies(mgr.GetClient()), status.LabelWindows(mgr.GetClient()),
+		&configuration.DefinitionOwner{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: opts.Namespace})
 
 	leads, err := newLeading(mgr, c, held, makers)
 	if err != nil {
@@ -164,7 +157,7 @@ func newRecorder(mgr ctrl.Manager) (events.EventRecorder, error) {
 
 // optional makes the controllers that can be switched off: of Reports of OpenReports, and of
 // ChangeApprovals that are left.
-func optional(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, g *gates.Reconciler, held *pending.Reconciler) []maker {
+func optional(mgr ctrl.Manager, opts Options, composedKinds *discovery.Kinds, g *gates.Mover, held *pending.Reconciler) []maker {
 	var out []maker
 
 	if opts.Reports > 0 {
@@ -185,7 +178,7 @@ func optional(mgr ctrl.Manager, opts Options, composedKinds *composed.Kinds, g *
 // settler makes what carries out what becomes of ChangeApprovals; nil where nobody can be asked who
 // may approve.
 func settler(
-	mgr ctrl.Manager, opts Options, by *judging.Judge, composedKinds *composed.Kinds, recorded events.EventRecorder,
+	mgr ctrl.Manager, opts Options, by *judging.Judge, composedKinds *discovery.Kinds, recorded events.EventRecorder,
 ) (*approval.Settler, error) {
 	if opts.Rights == nil {
 		return nil, nil //nolint:nilnil // As said above.
@@ -211,7 +204,7 @@ func settler(
 
 // newPending makes the controller of PendingChanges.
 func newPending(
-	mgr ctrl.Manager, opts Options, by *judging.Judge, composedKinds *composed.Kinds, recorded events.EventRecorder,
+	mgr ctrl.Manager, opts Options, by *judging.Judge, composedKinds *discovery.Kinds, recorded events.EventRecorder,
 ) (*pending.Reconciler, error) {
 	m, err := pending.NewMetrics(metrics.Registry, opts.Now)
 	if err != nil {
@@ -239,7 +232,7 @@ func newPending(
 
 // newConfiguration makes the reconciler of what results from all policies together.
 func newConfiguration(
-	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, composedKinds *composed.Kinds, g *gates.Reconciler,
+	mgr ctrl.Manager, opts Options, disco kubediscovery.DiscoveryInterface, composedKinds *discovery.Kinds, g *gates.Mover,
 ) *configuration.Reconciler {
 	c := (&configuration.Reconciler{
 		Client: mgr.GetClient(), Reader: mgr.GetCache(), Watches: composedKinds.Watches, Gated: opts.Gates,
@@ -248,9 +241,9 @@ func newConfiguration(
 			Discovery: disco, Crds: mgr.GetCache(), Live: mgr.GetAPIReader(), Described: map[string]discovery.Shape{},
 		},
 		Composed: composedKinds, Ungated: g.Ungated,
-		Windows: windows.New(mgr, opts.Now), Unlisted: discovery.NewUnlisted(opts.Now), Rights: rights.NewRights(opts.Access),
+		Windows: windows.New(mgr, opts.Now), Unlisted: discovery.NewUnlisted(opts.Now), Rights: status.NewRights(opts.Access),
 		Adoption: &deletion.Adoption{Live: mgr.GetAPIReader(), Watches: composedKinds.Watches, Access: opts.Access},
-		Applier: &webhooks.Applier{Client: mgr.GetClient(), Webhook: opts.Webhook, Hooks: admission.Options{
+		Applier: &configuration.Applier{Client: mgr.GetClient(), Webhook: opts.Webhook, Hooks: admission.Options{
 			Namespace: opts.Namespace, Manager: opts.Settings.Manager, Crossplane: opts.Settings.Crossplane,
 		}},
 	}).Init()
@@ -267,8 +260,8 @@ func newConfiguration(
 // newObjects makes what reconciles objects, one kind at a time as these are
 // watched. It returns what moves their gates, and what lists what is held of them.
 func newObjects(
-	mgr remembering, opts Options, disco kubediscovery.DiscoveryInterface, recorded events.EventRecorder, composedKinds *composed.Kinds,
-) (*gates.Reconciler, *pending.Reconciler, error) {
+	mgr remembering, opts Options, disco kubediscovery.DiscoveryInterface, recorded events.EventRecorder, composedKinds *discovery.Kinds,
+) (*gates.Mover, *pending.Reconciler, error) {
 	by := &judging.Judge{
 		Inputs: opts.Inputs, Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(),
 		Settings: opts.Settings, Now: opts.Now,
@@ -288,14 +281,14 @@ func newObjects(
 		return nil, nil, err
 	}
 
-	failed := audit.NewExpressions()
+	failed := judging.NewExpressions()
 	o := &deletion.Owners{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(),
 		Watches: w, Access: opts.Access, Failed: failed,
 		Ungoverned: composedKinds.Ungoverned,
 		Judge:      by,
 	}
-	g := &gates.Reconciler{
+	g := &gates.Mover{
 		Client: mgr.client.First(), Events: recorded, Ungated: gates.NewUngated(composedKinds.Prompt), Opts: opts.Gate, Now: opts.Now,
 		Policies: &gates.PolicyGates{Reader: mgr.GetCache(), Compiled: compiled}, Ledger: book,
 		Openers: gates.Openers{Reader: mgr.GetCache()}, Used: opts.Used, Failed: failed, Gated: w.Named,
@@ -311,15 +304,15 @@ func newObjects(
 		return nil, nil, err
 	}
 
-	keeps := &governed.Parents{Writer: object.Writer{Client: mgr.GetClient()}, Unused: governed.NewUnused(opts.Now)}
+	keeps := &gates.Parents{Writer: object.Writer{Client: mgr.GetClient()}, Unused: gates.NewUnused(opts.Now)}
 	o.Leftovers, g.LeftBehind = e, e.Replaced
 	w.Release, w.Dropped = o.ReleaseAll, func(gk schema.GroupKind) { book.Forget(gk); gateless.Drop(gk) }
 	w.Object = func(gvk schema.GroupVersionKind) reconcile.Reconciler {
 		if gvk.GroupKind() == resource.RevisionKind() {
-			return &composed.Revisions{Kinds: composedKinds, Gvk: gvk, Reader: mgr.GetCache()}
+			return &discovery.Revisions{Kinds: composedKinds, Gvk: gvk, Reader: mgr.GetCache()}
 		}
 
-		return &governed.Reconciler{
+		return &gates.Reconciler{
 			Gvk: gvk, Reader: mgr.GetClient(), Gates: g, Parents: keeps,
 			Owners: o, Leftovers: e, Composed: composedKinds, Gateless: gateless, Pending: held, Gated: opts.Gates,
 		}
@@ -329,12 +322,12 @@ func newObjects(
 }
 
 // newGateless makes what tells of managed resources without a gate.
-func newGateless(mgr remembering, opts Options, recorded events.EventRecorder, composedKinds *composed.Kinds) *governed.Gateless {
+func newGateless(mgr remembering, opts Options, recorded events.EventRecorder, composedKinds *discovery.Kinds) *gates.Gateless {
 	objects := approval.Reader{
 		Cache: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper(), Known: composedKinds.Watches.Known,
 	}
 
-	return (&governed.Gateless{Composed: composedKinds, Events: recorded, Now: opts.Now, Read: objects.Read}).Init()
+	return (&gates.Gateless{Composed: composedKinds, Events: recorded, Now: opts.Now, Read: objects.Read}).Init()
 }
 
 // register makes metrics visible.

@@ -40,7 +40,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/configuration"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
 	"github.com/kausality-io/kausality-crossplane/internal/build"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
@@ -328,7 +328,7 @@ func (c *cli) addControllers(mgr ctrl.Manager, cert certificate.Provider) error 
 	}
 
 	if cert != nil {
-		opts.Webhook = &webhooks.Webhook{
+		opts.Webhook = &configuration.Webhook{
 			URL: c.WebhookURL, Service: c.WebhookService, Port: c.WebhookServicePort, Trust: cert, InjectCAFrom: c.WebhookCAFrom,
 			MutatePath: webhook.MutatePath, EnforcePath: webhook.EnforcePath, ValidatePath: webhook.ValidatePath, ApprovePath: webhook.ApprovePath,
 			UsagePath: webhook.UsagePath,

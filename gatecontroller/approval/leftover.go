@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
 // Leftovers ends ChangeApprovals whose PendingChange is gone, and deletes them when they are old: a
@@ -51,7 +51,7 @@ func (l Leftovers) Controller(c cache.Cache, log logr.Logger) (controller.Contro
 		CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
 	}
 
-	return unmanaged.New("leftovers of changeapprovals", l, controller.Options{Logger: log},
+	return object.NewController("leftovers of changeapprovals", l, controller.Options{Logger: log},
 		source.Kind(c, client.Object(&v1alpha1.ChangeApproval{}), &handler.EnqueueRequestForObject{}),
 		source.Kind(c, client.Object(&v1alpha1.PendingChange{}), gone, deleted))
 }

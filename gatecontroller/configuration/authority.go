@@ -8,13 +8,11 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/source"
-
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 )
 
 // onNewCA has webhook configurations applied when their CA changes. It is no
 // source.Channel, for what makes certificates names no object.
-func onNewCA(trust webhooks.Trust) source.TypedSource[Request] {
+func onNewCA(trust Trust) source.TypedSource[Request] {
 	return source.TypedFunc[Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[Request]) error {
 		go func() {
 			for {

@@ -13,13 +13,12 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 func TestWithoutGatesOnlyWhatIsNamedIsFollowed(t *testing.T) {
-	c := &Reconciler{Composed: &composed.Kinds{}}
+	c := &Reconciler{Composed: &discovery.Kinds{}}
 	xr := fixture.Parse(t, "{apiVersion: shop.example.org/v1, kind: XShop, spec: {resourceRefs: []}, status: {conditions: [{type: Kausality, status: 'True'}]}}")
 	named := []kind.Served{{GVK: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}}}
 

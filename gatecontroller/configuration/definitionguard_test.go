@@ -15,7 +15,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -42,7 +41,7 @@ func TestOurDefinitionsAreGuardedWhereverConfigurationsAreKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			live := fake.NewClientBuilder().WithScheme(scheme).Build()
 			usage := kind.Served{GVK: schema.GroupVersionKind{Group: "aws.upbound.io", Version: "v1beta1", Kind: "ProviderConfigUsage"}, Resource: "providerconfigusages"}
-			c := &Reconciler{Applier: &webhooks.Applier{Client: live}}
+			c := &Reconciler{Applier: &Applier{Client: live}}
 			p := planFor(observed{gates: tc.gates, gated: fixture.ServedKinds(), usages: []kind.Served{usage}}, c.Applier.Hooks)
 
 			if _, err := c.applyGuards(t.Context(), p); err != nil {

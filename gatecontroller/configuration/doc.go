@@ -5,5 +5,6 @@
 // Enforcements together: which kinds are watched and gated, and by which guards and
 // webhook configurations. What that is, is planned from what was read, by planFor;
 // each part of the plan is then a request of its own, which fails and is retried by
-// itself.
+// itself. Applier writes guards and webhook configurations, and DefinitionOwner has our
+// CRDs outlive the package that brought them.
 package configuration

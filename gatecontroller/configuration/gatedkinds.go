@@ -19,7 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
@@ -29,7 +29,7 @@ import (
 func (c *Reconciler) findGated(ctx context.Context, served, named []kind.Served) (gated, watched []kind.Served, err error) {
 	if !c.Gated {
 		c.composedKnown = true
-		c.Composed.Set(composed.Findings{}, named, named)
+		c.Composed.Set(discovery.Findings{}, named, named)
 
 		return named, named, nil
 	}
@@ -88,7 +88,7 @@ func (c *Reconciler) findGated(ctx context.Context, served, named []kind.Served)
 }
 
 // gates reports whether a kind that nobody names is gated.
-func (c *Reconciler) gates(ctx context.Context, k kind.Served, found *composed.Findings) (bool, error) {
+func (c *Reconciler) gates(ctx context.Context, k kind.Served, found *discovery.Findings) (bool, error) {
 	refers, was := found.Kinds[k.GVK.GroupKind()], c.guarded[k.GroupResource()]
 	if !refers && !was {
 		return false, nil
@@ -109,7 +109,7 @@ func (c *Reconciler) gates(ctx context.Context, k kind.Served, found *composed.F
 // lingers reports whether a kind that nothing names or composes any more has to
 // keep its guards: for what was orphaned when its owner went, or is on its
 // way out. Without them it could be deleted, and what it stands for be lost.
-func (c *Reconciler) lingers(ctx context.Context, k kind.Served, found *composed.Findings) (bool, error) {
+func (c *Reconciler) lingers(ctx context.Context, k kind.Served, found *discovery.Findings) (bool, error) {
 	items, ok, err := c.Watches.List(ctx, k.GVK)
 	if err != nil {
 		return false, err
@@ -132,7 +132,7 @@ func (c *Reconciler) lingers(ctx context.Context, k kind.Served, found *composed
 }
 
 // left reports whether an object needs its guards all the same.
-func (c *Reconciler) left(ctx context.Context, u *unstructured.Unstructured, found *composed.Findings) (bool, error) {
+func (c *Reconciler) left(ctx context.Context, u *unstructured.Unstructured, found *discovery.Findings) (bool, error) {
 	ref, ok := resource.ParentOf(u)
 	if !ok || !gate.Governed(u) {
 		return gate.Left(u, nil, false), nil

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -55,7 +55,7 @@ func gated(t *testing.T, texts ...string) (*Reconciler, []kind.Served) {
 	t.Cleanup(w.Stop)
 
 	r.Gated, r.Watches, r.guarded = true, w, map[schema.GroupResource]bool{}
-	r.Composed = &composed.Kinds{Functions: []string{"function-kausality"}, Watches: w, Prompt: watch.NewPrompt()}
+	r.Composed = &discovery.Kinds{Functions: []string{"function-kausality"}, Watches: w, Prompt: watch.NewPrompt()}
 	open := extv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
 	fields := map[string]extv1.JSONSchemaProps{"spec": {Type: "object", Properties: map[string]extv1.JSONSchemaProps{
 		"managementPolicies": open, "forProvider": open,

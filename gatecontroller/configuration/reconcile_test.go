@@ -32,14 +32,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -82,12 +79,12 @@ func cluster(t *testing.T, funcs interceptor.Funcs) (*Reconciler, client.Client)
 	})
 
 	r := (&Reconciler{
-		Client: c, Reader: c, Watches: w, Composed: &composed.Kinds{}, Windows: &windows.Reconciler{},
+		Client: c, Reader: c, Watches: w, Composed: &discovery.Kinds{}, Windows: &windows.Reconciler{},
 		OpenGates: func() map[schema.GroupKind][]types.NamespacedName { return nil },
 		Resolver:  &discovery.Resolver{Discovery: disco, Crds: c, Live: c, Described: map[string]discovery.Shape{}},
 		Adoption:  &deletion.Adoption{Live: c, Watches: w},
-		Applier:   &webhooks.Applier{Client: c, Webhook: &webhooks.Webhook{URL: "https://127.0.0.1:9443", Trust: trusted{}}},
-		Rights:    rights.NewRights(nil), Ungated: gates.NewUngated(watch.NewPrompt()), Unlisted: discovery.NewUnlisted(now),
+		Applier:   &Applier{Client: c, Webhook: &Webhook{URL: "https://127.0.0.1:9443", Trust: trusted{}}},
+		Rights:    status.NewRights(nil), Ungated: gates.NewUngated(watch.NewPrompt()), Unlisted: discovery.NewUnlisted(now),
 	}).Init()
 	r.Statuses = (&status.Reporter{
 		Client: c, Schemas: &status.Schemas{Discovery: withoutSchemas{disco}}, Rights: r.Rights, Ungated: r.Ungated,

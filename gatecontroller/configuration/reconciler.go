@@ -23,15 +23,12 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/status"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/webhooks"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
 )
 
@@ -46,11 +43,11 @@ type Reconciler struct {
 	// Gated is true where gates and their guards are switched on.
 	Gated bool
 	// Applier applies webhook configurations and guards.
-	Applier *webhooks.Applier
+	Applier *Applier
 	// OpenGates are the gates that are.
 	OpenGates func() map[schema.GroupKind][]types.NamespacedName
 	// Composed finds what is gated though nobody names it.
-	Composed *composed.Kinds
+	Composed *discovery.Kinds
 	// Ungated are the resources whose providers support no gates.
 	Ungated *gates.Ungated
 	// Windows take which are in force.
@@ -58,7 +55,7 @@ type Reconciler struct {
 	// Unlisted are the kinds that discovery leaves out.
 	Unlisted *discovery.Unlisted
 	// Rights are those that are missing.
-	Rights *rights.Rights
+	Rights *status.Rights
 	// Adoption reports which kinds were searched for what waits for us.
 	Adoption *deletion.Adoption
 
@@ -161,7 +158,7 @@ func kindsOf[object any]() handler.TypedEventHandler[object, Request] {
 
 // Controller makes the controller of the configuration.
 func (c *Reconciler) Controller(cch cache.Cache, log logr.Logger) (controller.TypedController[Request], error) {
-	return unmanaged.New("configuration", c, controller.TypedOptions[Request]{
+	return object.NewController("configuration", c, controller.TypedOptions[Request]{
 		LogConstructor: func(req *Request) logr.Logger {
 			if req == nil {
 				return log

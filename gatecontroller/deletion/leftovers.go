@@ -27,7 +27,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/internal/recorder"
 	"github.com/kausality-io/kausality-crossplane/internal/served"
@@ -215,7 +215,7 @@ func (e *Leftovers) reportOrphaned(ctx context.Context, parent, child *unstructu
 
 	ref, _ := resource.ParentOf(child)
 	e.log(ctx, "Let a parent go without its child", "managed", child, ref,
-		append(audit.Judged(d), "missing", missing)...)
+		append(judging.Judged(d), "missing", missing)...)
 }
 
 // remedy says what to do about a managed resource that is left.

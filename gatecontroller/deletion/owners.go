@@ -19,7 +19,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
@@ -46,7 +45,7 @@ type Owners struct {
 	// Leftovers report what stays.
 	Leftovers *Leftovers
 	// Failed counts expressions that fail; nil for nobody.
-	Failed *audit.Expressions
+	Failed *judging.Expressions
 }
 
 // EnsureFinalizer sees to it that the parent of an object is not gone before the object
@@ -297,7 +296,7 @@ func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstr
 	}
 
 	f, _ := d.Lead()
-	log.FromContext(ctx).WithValues(audit.Judged(&d)...).Info("Passed on what a deletion gives",
+	log.FromContext(ctx).WithValues(judging.Judged(&d)...).Info("Passed on what a deletion gives",
 		"child", child.GroupVersionKind().GroupKind().String(), "childNamespace", child.GetNamespace(), "childName", child.GetName(),
 		"rule", f.Rule, "initiator", f.Initiator())
 

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/audit"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -78,7 +78,7 @@ func TestTheOwnerOfAGatedResourceWaitsForParameters(t *testing.T) {
 			now, reader, reg := time.Unix(0, 0), &flaky{Reader: c, down: true}, prometheus.NewRegistry()
 			o.Judge.Parameters = parameter.NewReader(reader, m, nil, func() time.Time { return now })
 
-			o.Failed = audit.NewExpressions()
+			o.Failed = judging.NewExpressions()
 			if err := reg.Register(o.Failed.Failed); err != nil {
 				t.Fatal(err)
 			}

@@ -68,7 +68,7 @@ func TestAWindowOpensByItselfTheGatesOfWhatItSelectsAndIsCounted(t *testing.T) {
 
 	var used []v1alpha1.GateWindow
 
-	g := &Reconciler{
+	g := &Mover{
 		Client: c, Events: events.NewFakeRecorder(10), Ungated: NewUngated(watch.NewPrompt()), Opts: gate.Options{LateInitialize: true},
 		Now: time.Now, Policies: &PolicyGates{Reader: c, Compiled: policy.NewCache()}, Ledger: book, Openers: Openers{Reader: c},
 		Used: func(w v1alpha1.GateWindow) { used = append(used, w) },

@@ -104,7 +104,7 @@ func heard(t *testing.T, u *unstructured.Unstructured, now time.Time) []string {
 	})
 
 	recorder := events.NewFakeRecorder(100)
-	g := &Reconciler{
+	g := &Mover{
 		Client: live, Events: recorder, Ungated: NewUngated(nil), Now: func() time.Time { return now },
 		Opts:     gate.Options{LateInitialize: true, Settle: time.Minute, MaxOpen: time.Hour},
 		Policies: &PolicyGates{Reader: live, Compiled: policy.NewCache()}, Ledger: book, Openers: Openers{Reader: live},

@@ -19,7 +19,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
 // concurrency is how many roots are worked on at once.
@@ -27,7 +26,7 @@ const concurrency = 5
 
 // Controller makes the controller of PendingChanges: each by its root.
 func (r *Reconciler) Controller(c cache.Cache, log logr.Logger) (controller.TypedController[Root], error) {
-	return unmanaged.New("pendingchange", r, controller.TypedOptions[Root]{
+	return object.NewController("pendingchange", r, controller.TypedOptions[Root]{
 		MaxConcurrentReconciles: concurrency,
 		LogConstructor: func(req *Root) logr.Logger {
 			if req == nil {

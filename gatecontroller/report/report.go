@@ -24,10 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 	"github.com/kausality-io/kausality-crossplane/internal/audit"
 	"github.com/kausality-io/kausality-crossplane/internal/openreport"
 )
@@ -60,7 +59,7 @@ type Reconciler struct {
 	// Watched has the objects that are judged.
 	Watched Watched
 	// Composed knows what XRs compose.
-	Composed *composed.Kinds
+	Composed *discovery.Kinds
 	// Policies say for how long gates may be open, and Gate where they do not.
 	Policies *gates.PolicyGates
 	Gate     gate.Options
@@ -89,7 +88,7 @@ func (r *Reconciler) Controller(c cache.Cache, logger logr.Logger) (controller.C
 	})
 	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(definitions(), obj.GetName()) })
 
-	return unmanaged.New(request, r, controller.Options{Logger: logger}, source.Kind(c, client.Object(definition()), again, ours))
+	return object.NewController(request, r, controller.Options{Logger: logger}, source.Kind(c, client.Object(definition()), again, ours))
 }
 
 // definitions are the names of the CRDs of OpenReports.

@@ -33,7 +33,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/composed"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/internal/openreport"
@@ -180,11 +180,11 @@ func newHarness(t *testing.T, texts ...string) *harness {
 	mapper.AddSpecific(configMaps, configMaps.GroupVersion().WithResource("configmaps"), configMaps.GroupVersion().WithResource("configmap"), meta.RESTScopeNamespace)
 
 	h.Reconciler = &Reconciler{
-		Client: h.client, Live: h.client, Reader: h.cached, Mapper: mapper, Composed: &composed.Kinds{},
+		Client: h.client, Live: h.client, Reader: h.cached, Mapper: mapper, Composed: &discovery.Kinds{},
 		Policies: &gates.PolicyGates{Reader: h.cached, Compiled: policy.NewCache()}, Gate: gate.Options{MaxOpen: time.Hour},
 		Every: time.Minute, Now: func() time.Time { return h.now },
 	}
-	h.Reconciler.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}, Complete: true}, nil, []kind.Served{})
+	h.Reconciler.Composed.Set(discovery.Findings{Revisions: map[string]bool{"runs-1": true}, Complete: true}, nil, []kind.Served{})
 	h.watch(t, texts...)
 
 	return h
@@ -325,7 +325,7 @@ func TestReportsFollowWhatIsFound(t *testing.T) {
 // TestWhatMattersToANamespaceThatIsGoneIsReportedOfTheCluster as an XR may outlive its Claim.
 func TestWhatMattersToANamespaceThatIsGoneIsReportedOfTheCluster(t *testing.T) {
 	h := newHarness(t, strings.Replace(xr, "runs-1", "plain-1", 1), strings.ReplaceAll(edited, "team-a", "team-b"))
-	h.Reconciler.Composed.Set(composed.Findings{Revisions: map[string]bool{"plain-1": false}, Complete: true}, nil, []kind.Served{})
+	h.Reconciler.Composed.Set(discovery.Findings{Revisions: map[string]bool{"plain-1": false}, Complete: true}, nil, []kind.Served{})
 	h.gone = []string{"team-a"}
 
 	want := []string{"/kausality: function-missing db-x@0", "team-b/kausality: stored-not-allowed db@0"}
@@ -499,11 +499,11 @@ func TestWhatIsSaidOfKindsStaysWhileTheyAreLookedAtAgain(t *testing.T) {
 	h.expect(t, "It is created.", []string{"create ClusterReport"}, want)
 
 	h.now = h.now.Add(time.Hour)
-	h.Reconciler.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}}, nil, []kind.Served{})
+	h.Reconciler.Composed.Set(discovery.Findings{Revisions: map[string]bool{"runs-1": true}}, nil, []kind.Served{})
 	h.expect(t, "What kinds are is not known.", nil, want)
 
 	h.now = h.now.Add(time.Second)
-	h.Reconciler.Composed.Set(composed.Findings{Revisions: map[string]bool{"runs-1": true}, Complete: true}, nil, []kind.Served{})
+	h.Reconciler.Composed.Set(discovery.Findings{Revisions: map[string]bool{"runs-1": true}, Complete: true}, nil, []kind.Served{})
 	h.expect(t, "It is, and nothing changed.", nil, want)
 }
 

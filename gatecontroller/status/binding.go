@@ -25,7 +25,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
 // Bindings reconciles the status of AllowanceBindings, by what is reported of their
@@ -49,7 +49,7 @@ const guardTakes = 10 * time.Second
 
 // Controller makes the controller of the status of AllowanceBindings.
 func (r Bindings) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
-	return unmanaged.New("allowancebinding", r, controller.Options{Logger: log},
+	return object.NewController("allowancebinding", r, controller.Options{Logger: log},
 		source.Kind(c, client.Object(&v1alpha1.AllowanceBinding{}), &handler.EnqueueRequestForObject{},
 			predicate.Predicate(predicate.GenerationChangedPredicate{})),
 		source.Kind(c, client.Object(&v1alpha1.AllowancePolicy{}), handler.EnqueueRequestsFromMapFunc(r.of), predicate.Predicate(predicate.Funcs{

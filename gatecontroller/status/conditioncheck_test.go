@@ -14,7 +14,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 )
 
 // conditional is an Enforcement of resources of a group with conditions.
@@ -85,7 +84,7 @@ func TestTheConditionsOfAnEnforcementAreChecked(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 
-			c := &Reporter{Rights: rights.NewRights(nil)}
+			c := &Reporter{Rights: NewRights(nil)}
 			if got := c.inForce(&tc.enforcement, served); got.Message != tc.message {
 				t.Errorf("%s\nmessage %q, want %q", tc.reason, got.Message, tc.message)
 			}

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
+	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
 // endsSoon is how long before its end an exception is warned of.
@@ -73,7 +73,7 @@ func NewExceptions(
 
 // Controller makes the controller of exceptions.
 func (x *Exceptions) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
-	return unmanaged.New("exceptions", x, controller.Options{Logger: log}, source.Kind(c, client.Object(&v1alpha1.Enforcement{}),
+	return object.NewController("exceptions", x, controller.Options{Logger: log}, source.Kind(c, client.Object(&v1alpha1.Enforcement{}),
 		&handler.EnqueueRequestForObject{}, predicate.Predicate(predicate.GenerationChangedPredicate{})))
 }
 

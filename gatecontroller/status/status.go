@@ -24,8 +24,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
 // Applied is what the webhook is asked about and what is guarded and watched by now.
@@ -65,7 +63,7 @@ type Reporter struct {
 	Client  client.Client
 	Schemas *Schemas
 	// Rights are those that are missing.
-	Rights *rights.Rights
+	Rights *Rights
 	// Parameters finds out whether those of policies can be read.
 	Parameters *Parameters
 	// Ungated are the resources whose providers support no gates.
@@ -135,7 +133,7 @@ func enqueue(ctx context.Context, to chan<- nameEvent, names []string) {
 func newController(
 	name string, r reconcile.Reconciler, names <-chan nameEvent, log logr.Logger, more ...source.Source,
 ) (controller.Controller, error) {
-	return unmanaged.New(name, r, controller.Options{Logger: log}, append(more, source.TypedChannel(names,
+	return object.NewController(name, r, controller.Options{Logger: log}, append(more, source.TypedChannel(names,
 		handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, list []string) []reconcile.Request {
 			out := make([]reconcile.Request, 0, len(list))
 			for _, name := range list {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/rights"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -39,7 +38,7 @@ func stored(t *testing.T, c client.Client, obj client.Object, conditions func() 
 func TestAPolicyAboutAKindWithoutRightsSaysSoAndComesIntoForceByItself(t *testing.T) {
 	c, want, cluster := reporting(t, interceptor.Funcs{})
 	have := &fixture.Roles{Of: map[string]bool{"replicasets": true, "pods": true}, Now: time.Unix(0, 0)}
-	c.Rights = rights.NewRights(have.Access())
+	c.Rights = NewRights(have.Access())
 
 	report := func() {
 		c.Rights.Refresh(t.Context(), want, fixture.ServedKinds(), nil)

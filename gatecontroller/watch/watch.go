@@ -27,7 +27,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
 // Watches runs one controller per governed kind, and stops it when the kind is
@@ -313,7 +312,7 @@ func (w *Watches) start(ctx context.Context, gvk schema.GroupVersionKind) error 
 		return ErrEnded
 	}
 
-	c, err := unmanaged.New(strings.ToLower(gvk.GroupKind().String()), w.Object(gvk), controller.Options{
+	c, err := object.NewController(strings.ToLower(gvk.GroupKind().String()), w.Object(gvk), controller.Options{
 		MaxConcurrentReconciles: concurrency,
 		LogConstructor: func(req *reconcile.Request) logr.Logger {
 			l := log.FromContext(ctx).WithValues("kind", gvk.Kind, "group", gvk.Group)

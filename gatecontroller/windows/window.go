@@ -32,7 +32,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/unmanaged"
 )
 
 // evaluateEvery is how often a window is evaluated though nothing happened.
@@ -279,7 +278,7 @@ func (w *Reconciler) controller(cch cache.Cache, log logr.Logger) (controller.Co
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: name}}}
 	})
 
-	return unmanaged.New("window", w, controller.Options{Logger: log},
+	return object.NewController("window", w, controller.Options{Logger: log},
 		source.Kind(cch, client.Object(&v1alpha1.UpgradeAllowance{}), &handler.EnqueueRequestForObject{}),
 		source.TypedChannel(w.wake, named))
 }

@@ -38,7 +38,7 @@ func (r right) String() string {
 // elsewhere are rights that nothing in this package needs, and what does.
 func elsewhere() map[string]string {
 	const (
-		applied = "to make something by server-side apply takes create besides patch, which is what the log says (gatecontroller/webhooks)"
+		applied = "to make something by server-side apply takes create besides patch, which is what the log says (gatecontroller/configuration)"
 		empty   = "guards go where no managed resource is governed any more (engine/admission/guards.go)"
 		group   = ".admissionregistration.k8s.io "
 	)
@@ -46,8 +46,8 @@ func elsewhere() map[string]string {
 	const (
 		params   = "guards of our CRDs have our kinds as parameters, which takes get of who makes them (engine/admission/definitionguard.go)"
 		lists    = "the API server of this test streams lists, which takes watch alone; others do not"
-		packages = "CRDs that a package brought are kept (gatecontroller/configuration/definitionowner.go)"
-		xrs      = "there is no Crossplane here (gatecontroller/composed)"
+		packages = "CRDs that a package brought are kept (gatecontroller/configuration/definition.go)"
+		xrs      = "there is no Crossplane here (gatecontroller/discovery)"
 		own      = "the certificate is somebody else's here (webhook/certificate/own.go)"
 		reports  = "OpenReports' CRDs are not installed here (gatecontroller/report)"
 		held     = "nothing is held here, nor approved (gatecontroller/pending, gatecontroller/approval)"
