@@ -114,6 +114,13 @@ matrix: ## Play the demo on each supported version of Kubernetes and Crossplane,
 soak: stack postgresql ## Play the long random runs: SEED=n goes on with an earlier soak, DURATION=8h says for how long.
 	GO='$(GO)' LOCAL='$(LOCAL)' SEED='$(SEED)' DURATION='$(DURATION)' PLAYS='$(PLAYS)' hack/soak.sh
 
+SIZES ?= 40 100 300
+TIMES ?= 3
+
+.PHONY: fleet
+fleet: stack ## Time fleets of XRs with Kausality, without, and beside a peer that does nothing: SIZES='40 100', TIMES=3.
+	GO='$(GO)' LOCAL='$(LOCAL)' SIZES='$(SIZES)' TIMES='$(TIMES)' hack/fleet.sh
+
 # Without the cache of results: it does not see files outside the module.
 .PHONY: test-monitoring
 test-monitoring: ## Check alert rules and dashboard with Prometheus' engine and Grafana's model.

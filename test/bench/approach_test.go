@@ -19,6 +19,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/peer"
 )
 
 // configureKausality has us govern our kinds, and the owner allow what its children change.
@@ -172,7 +173,7 @@ func (f *fixture) configurePeer(tb testing.TB, a approach, mutatePath string) {
 		})
 	}
 	at := func(path string) admissionregistrationv1.WebhookClientConfig {
-		return admissionregistrationv1.WebhookClientConfig{URL: new(f.peer.url + path), CABundle: f.peer.ca}
+		return admissionregistrationv1.WebhookClientConfig{URL: new(f.peer.URL + path), CABundle: f.peer.CA}
 	}
 	rules := []admissionregistrationv1.RuleWithOperations{about(a)}
 
@@ -193,7 +194,7 @@ func (f *fixture) configurePeer(tb testing.TB, a approach, mutatePath string) {
 	v := validating.Webhooks[slices.IndexFunc(validating.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool {
 		return ours(w.Rules)
 	})]
-	v.Name, v.ClientConfig, v.Rules = name, at(allowAllEnforcePath), rules
+	v.Name, v.ClientConfig, v.Rules = name, at(peer.EnforcePath), rules
 
 	f.create(tb, &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.MutatingWebhook{m},

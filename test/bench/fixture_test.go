@@ -21,6 +21,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/peer"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
@@ -43,7 +44,7 @@ type cluster struct {
 type fixture struct {
 	*cluster
 
-	peer  *peer
+	peer  *peer.Peer
 	owner *unstructured.Unstructured
 
 	// targets that there are by now, of each kind.
@@ -71,9 +72,9 @@ func setup(tb testing.TB) *fixture {
 
 		f.configureKausality(tb)
 		f.configurePolicy(tb)
-		f.peer = startPeer(tb, f.stack.Dir())
-		f.configurePeer(tb, byAllowAll, allowAllMutatePath)
-		f.configurePeer(tb, byStamp, stampPath)
+		f.peer = peer.Start(tb, f.stack.Dir())
+		f.configurePeer(tb, byAllowAll, peer.MutatePath)
+		f.configurePeer(tb, byStamp, peer.StampPath)
 		f.probe(tb)
 
 		shared = f

@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/kausality-io/kausality-crossplane/test/peer"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
@@ -16,9 +17,7 @@ import (
 var running *stack.Stack
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(envAllowAll); dir != "" {
-		os.Exit(serveAllowAll(dir))
-	}
+	peer.Main()
 
 	if text := os.Getenv(envFloor); text != "" {
 		os.Exit(serveFloor(text))

@@ -31,6 +31,9 @@ const (
 	changedQuickly = 10
 )
 
+// watchAgain is how long it takes until a watch that was refused is tried again.
+const watchAgain = 20 * time.Millisecond
+
 // move times gates at a number of changes per second, ours and the bare controller's in turns, so that
 // whatever else slows the machine down slows both: from the moment that a watcher sees the allowance to
 // the moment that it sees the gate open (open), and from the moment that it sees the provider report
@@ -261,7 +264,7 @@ func (g *gates) watch(b *testing.B, kind string) *watcher {
 		for ctx.Err() == nil { // The API server ends the watch of who does not keep up.
 			events, err := g.machine.Watch(ctx, list, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: version}})
 			if err != nil {
-				time.Sleep(startedPoll)
+				time.Sleep(watchAgain)
 
 				continue
 			}

@@ -88,7 +88,7 @@ func (f *fixture) use(ctx context.Context, a approach) (use, error) {
 			out.cpu, err = cpu(f.manager())
 		}
 	case byAllowAll, byStamp:
-		out.cpu, err = cpu(f.peer.cmd.Process.Pid)
+		out.cpu, err = cpu(f.peer.PID())
 	case byNone, byPolicy:
 	}
 

@@ -249,10 +249,21 @@ func conditions(raw []byte) string {
 }
 
 // total adds up counts.
-func total(counts map[string]int) (sum, most int) {
+func total[number int | time.Duration](counts map[string]number) number {
+	var sum number
 	for _, n := range counts {
-		sum, most = sum+n, max(most, n)
+		sum += n
 	}
 
-	return sum, most
+	return sum
+}
+
+// largest is the largest of counts; 0 for none.
+func largest(counts map[string]int) int {
+	most := 0
+	for _, n := range counts {
+		most = max(most, n)
+	}
+
+	return most
 }

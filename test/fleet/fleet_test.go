@@ -19,18 +19,26 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
+	"github.com/kausality-io/kausality-crossplane/test/peer"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
-// envXRs names the environment variable that says how many composite resources there are.
-const envXRs = "KAUSALITY_XRS"
+// envXRs names the environment variable that says how many composite resources there are, and envPeer the one that has the same done
+// with a peer that does nothing.
+const (
+	envXRs  = "KAUSALITY_XRS"
+	envPeer = "KAUSALITY_PEER"
+)
 
 const (
 	// xrs is how many there are by default, and writers how many of them are written at once.
@@ -46,29 +54,41 @@ const (
 
 // TestAStormEnds makes and then edits a fleet of composite resources at once, without Kausality and with it.
 //
-// KAUSALITY_XRS=n has n of them.
+// KAUSALITY_XRS=n has n of them. KAUSALITY_PEER=1 does the same with one more function that has nothing to do and a pair of webhooks
+// that allow everything, where Kausality's are. hack/fleet.sh plays it several times, and prints medians.
 func TestAStormEnds(t *testing.T) {
 	world.Long(t)
 
 	n := int(world.Number(t, envXRs, xrs))
+	of := map[string][2]took{}
 
-	plain := storm(t, fleet{kind: "Plain", n: n})
-	gated := storm(t, fleet{kind: "Gated", n: n, gated: true})
+	of["without"] = storm(t, fleet{kind: "Plain", n: n})
 
-	for i, name := range []string{"made", "changed"} {
-		a, b := plain[i], gated[i]
-		t.Logf("%d XRs are %s %.2f times slower with Kausality: %s without, %s with; CPU %.2f times: %s, %s", n, name,
-			b.took.Seconds()/a.took.Seconds(), a.took.Round(time.Millisecond), b.took.Round(time.Millisecond),
-			b.cpu.Seconds()/a.cpu.Seconds(), a.cpu, b.cpu)
+	if world.Number(t, envPeer, 0) > 0 {
+		of["peer"] = storm(t, fleet{kind: "Peered", n: n, peered: true})
+	}
+
+	of["with"] = storm(t, fleet{kind: "Gated", n: n, gated: true})
+
+	for i, done := range []string{"made", "changed"} {
+		for _, by := range []string{"without", "peer", "with"} {
+			if of, ok := of[by]; ok { // As hack/fleet.sh reads it.
+				t.Logf("fleet of %d %s %s: %.2f s, CPU %.2f s, CPU to the end %.2f s", n, done, by,
+					of[i].took.Seconds(), of[i].busy.Seconds(), of[i].cpu.Seconds())
+			}
+		}
 	}
 }
 
 // fleet is so many composite resources of a kind.
 type fleet struct {
-	kind        string
-	n           int
-	gated       bool
-	admin, hans client.Client
+	kind string
+	n    int
+	// gated by Kausality, or peered with what does nothing.
+	gated, peered bool
+	admin, hans   client.Client
+	// peer is the webhook that does nothing.
+	peer *peer.Peer
 }
 
 func (f fleet) group() string  { return strings.ToLower(f.kind) + ".fleet.example.org" }
@@ -84,9 +104,9 @@ func (f fleet) has(e *event) bool {
 
 func (f fleet) name(i int) string { return fmt.Sprintf("%s-%d", strings.ToLower(f.kind), i) }
 
-// took is how long a storm lasts until what it asks for is there, and what it takes until it is over.
+// took is how long a storm lasts until what it asks for is there, what CPU that takes, and what CPU it takes until it is over.
 type took struct {
-	took, cpu time.Duration
+	took, busy, cpu time.Duration
 }
 
 // storm makes the composite resources of a fleet, then edits them.
@@ -106,7 +126,27 @@ func storm(t *testing.T, f fleet) [2]took {
 		seen.check(t, f.n)
 	}
 
+	f.pause(t)
+
 	return out
+}
+
+// pause has Crossplane leave the fleet alone, so that the next one is not beside it.
+func (f fleet) pause(t *testing.T) {
+	t.Helper()
+
+	for i := range f.n {
+		u := world.Prototype(f.gvk())
+		u.SetNamespace(namespace)
+		u.SetName(f.name(i))
+
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"crossplane.io/paused":"true"}}}`))
+		world.Must(t, f.admin.Patch(t.Context(), u, patch))
+	}
+
+	if f.peered {
+		f.configure(t, func(o client.Object) error { return f.admin.Delete(t.Context(), o) })
+	}
 }
 
 // set makes the kind, and what composes it.
@@ -121,10 +161,14 @@ func (f fleet) set(t *testing.T) fleet {
 	named := strings.NewReplacer("KIND", f.kind, "PLURAL", f.plural(), "GROUP", f.group())
 	objects := world.Parse(t, []byte(named.Replace(string(text))))
 
+	if f.peered {
+		f.peer = peer.Start(t, t.TempDir())
+		f.configure(t, func(o client.Object) error { return f.admin.Create(t.Context(), o) })
+		addStep(t, objects[1], "function-auto-ready") // Once more: it finds all as it is to be.
+	}
+
 	if f.gated {
-		steps := resource.List(objects[1].Object, "spec", "pipeline")
-		steps = append(steps, map[string]any{"step": "kausality", "functionRef": map[string]any{"name": "function-kausality"}})
-		world.Must(t, unstructured.SetNestedSlice(objects[1].Object, steps, "spec", "pipeline"))
+		addStep(t, objects[1], "function-kausality")
 
 		text, err = os.ReadFile(filepath.Join("testdata", "gate.yaml"))
 		world.Must(t, err)
@@ -144,6 +188,44 @@ func (f fleet) set(t *testing.T) fleet {
 	return f
 }
 
+// addStep adds a function to a Composition.
+func addStep(t *testing.T, composition *unstructured.Unstructured, function string) {
+	t.Helper()
+
+	steps := resource.List(composition.Object, "spec", "pipeline")
+	steps = append(steps, map[string]any{"step": "last", "functionRef": map[string]any{"name": function}})
+	world.Must(t, unstructured.SetNestedSlice(composition.Object, steps, "spec", "pipeline"))
+}
+
+// configure makes or deletes the configurations of the pair of webhooks that allow everything: they are asked of what Kausality's are.
+func (f fleet) configure(t *testing.T, do func(client.Object) error) {
+	t.Helper()
+
+	at := func(path string) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{URL: new(f.peer.URL + path), CABundle: f.peer.CA}
+	}
+	rule := func(group, resource string) admissionregistrationv1.RuleWithOperations {
+		return admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+		}
+	}
+	rules := []admissionregistrationv1.RuleWithOperations{rule(f.group(), f.plural()), rule(objectKind().Group, "objects")}
+	none, versions, name := admissionregistrationv1.SideEffectClassNone, []string{"v1"}, "peer.fleet.example.org"
+	meta := metav1.ObjectMeta{Name: name}
+
+	world.Must(t, do(&admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: meta, Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: name, ClientConfig: at(peer.MutatePath), Rules: rules, SideEffects: &none, AdmissionReviewVersions: versions,
+		}},
+	}))
+	world.Must(t, do(&admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: meta, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: name, ClientConfig: at(peer.EnforcePath), Rules: rules, SideEffects: &none, AdmissionReviewVersions: versions,
+		}},
+	}))
+}
+
 func (fleet) list(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk)
@@ -158,12 +240,13 @@ func (f fleet) play(t *testing.T, size string, first bool) took {
 	l := openLog(t)
 	l.next(t)
 
-	before, opened, start := cpu(t), opens(t), time.Now()
+	before, opened, start := f.cpu(t), opens(t), time.Now()
 
 	f.write(t, size)
 	world.Eventually(t, fmt.Sprintf("%d of size %s", f.n, size), func(ctx context.Context) error { return f.shows(ctx, size, first) })
 
 	out := took{took: time.Since(start)}
+	out.busy = total(f.cpu(t)) - total(before)
 
 	var events []event
 
@@ -173,18 +256,16 @@ func (f fleet) play(t *testing.T, size string, first bool) took {
 		return f.over(ctx, events)
 	})
 
-	spent := cpu(t)
+	spent := f.cpu(t)
 	for name, had := range before {
 		spent[name] -= had
 	}
 
-	for _, had := range spent {
-		out.cpu += had
-	}
+	out.cpu = total(spent)
 
 	b := bill{xrs: f.n, events: events}
 	texts, example := b.alternations()
-	conflicts, most := total(b.conflicted())
+	conflicts, most := total(b.conflicted()), largest(b.conflicted())
 	opening := opens(t) - opened
 
 	t.Logf("%s, %d of size %s: %s, over after %s, CPU %s; runs of the pipeline per XR %.1f; conflicts %d, of one object %d; "+
@@ -408,15 +489,24 @@ func (s *sightings) check(t *testing.T, n int) {
 }
 
 // cpu is the time that the processes of the stack have had, by their names.
-func cpu(t *testing.T) map[string]time.Duration {
+func (f fleet) cpu(t *testing.T) map[string]time.Duration {
 	t.Helper()
+
+	pids := map[string]int{}
+	for _, p := range running.Processes() {
+		pids[p.Name()] = p.PID()
+	}
+
+	if f.peer != nil {
+		pids["peer"] = f.peer.PID()
+	}
 
 	out := map[string]time.Duration{}
 
-	for _, p := range running.Processes() {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+	for name, pid := range pids {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
-			t.Logf("cannot tell the time of %s: %v", p.Name(), err)
+			t.Logf("cannot tell the time of %s: %v", name, err)
 
 			continue
 		}
@@ -429,7 +519,7 @@ func cpu(t *testing.T) map[string]time.Duration {
 			t.Fatal(err)
 		}
 
-		out[p.Name()] += time.Duration(user+system) * 10 * time.Millisecond
+		out[name] = time.Duration(user+system) * 10 * time.Millisecond
 	}
 
 	return out

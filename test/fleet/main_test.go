@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/kausality-io/kausality-crossplane/test/peer"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
 )
 
@@ -22,7 +23,11 @@ var (
 	audited string
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	peer.Main()
+
+	os.Exit(run(m))
+}
 
 // run has everything run with its defaults, but for where the API server logs to: those of the stack are others.
 func run(m *testing.M) int {

@@ -3,7 +3,8 @@
 
 //go:build stack
 
-package bench_test
+// Package peer runs a webhook that allows everything, as a process of its own: what Kausality's webhooks are measured beside.
+package peer
 
 import (
 	"bufio"
@@ -30,27 +31,41 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// envAllowAll makes this program the webhook that allows everything; it names the directory with its
-// certificate.
-const envAllowAll = "KAUSALITY_BENCH_ALLOW_ALL"
+// envDir makes a test program the webhook; it names the directory with its certificate.
+const envDir = "KAUSALITY_TEST_PEER"
 
-// Paths of its endpoints, as ours has them.
+// Paths of its endpoints.
 const (
-	allowAllMutatePath  = "/mutate"
-	allowAllEnforcePath = "/enforce"
-	stampPath           = "/stamp"
+	MutatePath  = "/mutate"
+	EnforcePath = "/enforce"
+	// StampPath also writes an annotation, of another value each time.
+	StampPath = "/stamp"
 )
 
-// peer is the process of the webhook that allows everything.
-type peer struct {
+// annotationStamp is what is written at [StampPath].
+const annotationStamp = "peer.example.org/stamp"
+
+// Peer is the process of the webhook.
+type Peer struct {
 	// cmd keeps the other end of its standard input open.
 	cmd *exec.Cmd
-	url string
-	ca  []byte
+	// URL of its server, without a path, and the CA of that as PEM.
+	URL string
+	CA  []byte
 }
 
-// startPeer starts the webhook that allows everything. It ends with this process.
-func startPeer(tb testing.TB, dir string) *peer {
+// PID is that of its process.
+func (p *Peer) PID() int { return p.cmd.Process.Pid }
+
+// Main serves and exits where [Start] started this program, and returns otherwise. TestMain calls it first.
+func Main() {
+	if dir := os.Getenv(envDir); dir != "" {
+		os.Exit(serve(dir))
+	}
+}
+
+// Start starts the webhook, with its certificate in a directory. It ends with this process.
+func Start(tb testing.TB, dir string) *Peer {
 	tb.Helper()
 
 	crt, key, err := cert.GenerateSelfSignedCertKey(loopback, []net.IP{net.ParseIP(loopback)}, nil)
@@ -70,7 +85,7 @@ func startPeer(tb testing.TB, dir string) *peer {
 	}
 
 	cmd := exec.Command(self) //nolint:noctx // It ends when its standard input does, so with us.
-	cmd.Env = []string{envAllowAll + "=" + dir}
+	cmd.Env = []string{envDir + "=" + dir}
 	cmd.Stderr = os.Stderr
 
 	if _, err := cmd.StdinPipe(); err != nil {
@@ -91,7 +106,7 @@ func startPeer(tb testing.TB, dir string) *peer {
 		tb.Fatalf("the webhook that allows everything did not start: %v", err)
 	}
 
-	return &peer{cmd: cmd, url: "https://" + strings.TrimSpace(address), ca: crt}
+	return &Peer{cmd: cmd, URL: "https://" + strings.TrimSpace(address), CA: crt}
 }
 
 // loopback is where it listens, as the whole stack does.
@@ -117,15 +132,15 @@ func stamp(_ context.Context, req admission.Request) admission.Response {
 	}
 
 	if len(obj.Annotations) == 0 {
-		return admission.Patched("", jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{group + "/stamp": text}))
+		return admission.Patched("", jsonpatch.NewOperation("add", "/metadata/annotations", map[string]string{annotationStamp: text}))
 	}
 
-	return admission.Patched("", jsonpatch.NewOperation("add", "/metadata/annotations/"+group+"~1stamp", text))
+	return admission.Patched("", jsonpatch.NewOperation("add", "/metadata/annotations/"+strings.ReplaceAll(annotationStamp, "/", "~1"), text))
 }
 
-// serveAllowAll serves until standard input ends, and returns the exit code. The address goes to
+// serve serves until standard input ends, and returns the exit code. The address goes to
 // standard output.
-func serveAllowAll(dir string) int {
+func serve(dir string) int {
 	ctrl.SetLogger(logr.Discard())
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -145,7 +160,7 @@ func serveAllowAll(dir string) int {
 	}
 
 	server := webhook.NewServer(webhook.Options{Host: loopback, Port: port, CertDir: dir})
-	for path, handler := range map[string]admission.HandlerFunc{allowAllMutatePath: allow, allowAllEnforcePath: allow, stampPath: stamp} {
+	for path, handler := range map[string]admission.HandlerFunc{MutatePath: allow, EnforcePath: allow, StampPath: stamp} {
 		server.Register(path, &admission.Webhook{Handler: handler})
 	}
 
