@@ -27,6 +27,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/fn"
@@ -140,7 +141,7 @@ func composing(t *testing.T, s corpus.Scenario) *fnv1.RunFunctionRequest {
 		req.Observed.Resources["resource"] = toResource(t, recorded(t, s, stored(t, s.Old, managerOf(s.Parent))).Object)
 	}
 
-	if s.Old != nil && gate.Audited(s.Old) {
+	if s.Old != nil && management.Audited(s.Old) {
 		req.Input = toResource(t, map[string]any{
 			"apiVersion": "kausality.io/v1alpha1", "kind": "Input", "mode": string(v1alpha1.ModeAudit),
 		}).GetResource()
@@ -259,7 +260,7 @@ func desired(u *unstructured.Unstructured) map[string]any {
 	out["metadata"] = meta
 
 	// The gate's field is what the gate has made of what the Composition asked for.
-	if desired, err := gate.ParseDesired(u); err == nil && desired.Policies != nil && out["spec"] != nil {
+	if desired, err := management.ParseDesired(u); err == nil && desired.Policies != nil && out["spec"] != nil {
 		spec := maps.Clone(resource.Map(out, "spec"))
 		spec["managementPolicies"] = resource.Values(desired.Policies)
 		out["spec"] = spec

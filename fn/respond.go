@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
 	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -247,7 +247,7 @@ func (s *state) unfixed() []string {
 // composedBefore reports whether the function has seen a composed resource before.
 func (s *state) composedBefore() bool {
 	for _, u := range s.observed {
-		if gate.HasDesired(u) {
+		if management.HasDesired(u) {
 			return true
 		}
 	}

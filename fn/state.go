@@ -20,9 +20,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -46,7 +46,7 @@ type state struct {
 	// params are those of policies.
 	params *params
 	// oldRuntimes are kinds that know no Observe with LateInitialize alone.
-	oldRuntimes gate.Kinds
+	oldRuntimes management.Kinds
 	// identity is what decides in this installation which external object a managed resource stands for.
 	identity identity.Fields
 	base     composition.Request
@@ -86,7 +86,7 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 	}
 
 	var err error
-	if s.oldRuntimes, err = gate.ParseKinds(in.WithoutLateInitialize); err != nil {
+	if s.oldRuntimes, err = management.ParseKinds(in.WithoutLateInitialize); err != nil {
 		return nil, fmt.Errorf("cannot read the step's input: withoutLateInitialize: %w", err)
 	}
 

@@ -11,15 +11,16 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // Validate checks what the command line's parser cannot.
 func (c *cli) Validate() error {
-	if _, err := gate.ParseKinds(c.GateWithoutLate); err != nil {
+	if _, err := management.ParseKinds(c.GateWithoutLate); err != nil {
 		return fmt.Errorf("--gate-without-late-initialize: %w", err)
 	}
 
-	if _, err := gate.ParseKinds(c.GateWithoutDrift); err != nil {
+	if _, err := management.ParseKinds(c.GateWithoutDrift); err != nil {
 		return fmt.Errorf("--gate-without-drift: %w", err)
 	}
 
@@ -51,12 +52,12 @@ var errNotAccount = errors.New("a service account is named NAMESPACE:NAME")
 
 // withoutLate are the kinds whose provider's runtime does not support Observe
 // with LateInitialize alone.
-func (c *cli) withoutLate() gate.Kinds {
+func (c *cli) withoutLate() management.Kinds {
 	if !c.GateLateInitialize {
-		return gate.AllKinds()
+		return management.AllKinds()
 	}
 
-	kinds, _ := gate.ParseKinds(c.GateWithoutLate) // It was validated.
+	kinds, _ := management.ParseKinds(c.GateWithoutLate) // It was validated.
 
 	return kinds
 }
@@ -70,7 +71,7 @@ func (c *cli) identity() identity.Fields {
 
 // gateOptions are what gates are moved by.
 func (c *cli) gateOptions() gate.Options {
-	drifting, _ := gate.ParseKinds(c.GateWithoutDrift) // It was validated.
+	drifting, _ := management.ParseKinds(c.GateWithoutDrift) // It was validated.
 
 	return gate.Options{
 		WithoutDrift: drifting, Identity: c.identity(),

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/internal/removal"
 )
 
@@ -99,7 +99,7 @@ type uninstallation struct{ *cluster }
 
 // uninstall removes Kausality.
 func uninstall(ctx context.Context, c uninstallation, out io.Writer, opts uninstallOptions) error {
-	late, err := gate.ParseKinds(opts.withoutLate)
+	late, err := management.ParseKinds(opts.withoutLate)
 	if err != nil {
 		return fmt.Errorf("--gate-without-late-initialize: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // Guard is a ValidatingAdmissionPolicy and its binding. They run inside the API
@@ -130,7 +131,7 @@ const (
 
 func markedExpression(variable string) string {
 	return fmt.Sprintf(marked, variable, v1alpha1.AnnotationGate, v1alpha1.AnnotationDesiredPolicies,
-		texts(gate.NoPolicies, gate.NoPoliciesAudit), v1alpha1.AnnotationPrefix, texts(v1alpha1.KnownAnnotations()...))
+		texts(management.NoPolicies, management.NoPoliciesAudit), v1alpha1.AnnotationPrefix, texts(v1alpha1.KnownAnnotations()...))
 }
 
 // openedExpression is true of a write of Crossplane with which the webhook has opened a gate.
@@ -141,7 +142,7 @@ func (h Options) openedExpression() string {
 // orphanExpression is true of a managed resource that is meant to go without its external object.
 func orphanExpression() string {
 	return fmt.Sprintf(meantToOrphan,
-		v1alpha1.AnnotationDesiredPolicies, v1alpha1.AnnotationRelease, v1alpha1.ReleaseOrphan, texts(gate.KeepsExternal()...))
+		v1alpha1.AnnotationDesiredPolicies, v1alpha1.AnnotationRelease, v1alpha1.ReleaseOrphan, texts(management.KeepsExternal()...))
 }
 
 func ungatedExpression() string {

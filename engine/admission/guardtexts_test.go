@@ -13,6 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -241,7 +242,7 @@ func TestTheGuardsReadWhatACompositionAsksForAsBefore(t *testing.T) {
 		slices.Reverse(set) // In whatever order it is asked for.
 
 		for _, mode := range []v1alpha1.Mode{"", v1alpha1.ModeHold, v1alpha1.ModeAudit} {
-			text := gate.FormatDesired(v1alpha1.DesiredPolicies{Policies: append([]string{}, set...), Mode: mode})
+			text := management.FormatDesired(v1alpha1.DesiredPolicies{Policies: append([]string{}, set...), Mode: mode})
 			seen[text] = true
 
 			was := annotated(former, "["+strings.Join(set, ", ")+"]")
@@ -262,7 +263,7 @@ func TestTheGuardsReadWhatACompositionAsksForAsBefore(t *testing.T) {
 	}
 
 	// What says nothing of policies has no gate, and what is not understood has, and orphans nothing.
-	for text, want := range map[string]bool{gate.NoPolicies: false, gate.NoPoliciesAudit: false, "{": true, `{"v":2}`: true, "": true, "- Observe\n": true} {
+	for text, want := range map[string]bool{management.NoPolicies: false, management.NoPoliciesAudit: false, "{": true, `{"v":2}`: true, "": true, "- Observe\n": true} {
 		r := request{old: annotated(v1alpha1.AnnotationDesiredPolicies, text)}
 		if got := r.holds(t, governed); got != want || r.holds(t, orphans) {
 			t.Errorf("%q: governed %t", text, got)

@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -42,7 +43,7 @@ func wanted(desired *unstructured.Unstructured) []string {
 		return resource.Strings(desired.Object, "spec", "managementPolicies")
 	}
 
-	return []string{gate.ActionAll}
+	return []string{management.ActionAll}
 }
 
 // leaveToGate leaves out what the gate alone has, and as it is to be. Crossplane would own it too, until the next move of the
@@ -88,7 +89,7 @@ func without(object map[string]any, at ...string) map[string]any {
 
 // recordWanted notes what the Composition asked for, the gate's upper bound.
 func recordWanted(u *unstructured.Unstructured, want []string) {
-	annotate(u, v1alpha1.AnnotationDesiredPolicies, gate.FormatPolicies(want))
+	annotate(u, v1alpha1.AnnotationDesiredPolicies, management.FormatPolicies(want))
 }
 
 // carry makes desired state out of what only Kausality writes: annotations as
@@ -101,15 +102,15 @@ func (r composed) carry(desired *unstructured.Unstructured) {
 	stampOn(desired, observed)
 	withdrawDeletion(desired)
 
-	if !gated(observed) || r.mode == v1alpha1.ModeAudit && !gate.Governed(observed) {
+	if !gated(observed) || r.mode == v1alpha1.ModeAudit && !management.Governed(observed) {
 		return
 	}
 
 	recordWanted(desired, want)
 
-	if was, err := gate.ParseDesired(observed); err == nil && was.Policies != nil && len(want) == 0 {
+	if was, err := management.ParseDesired(observed); err == nil && was.Policies != nil && len(want) == 0 {
 		was.Mode = ""
-		annotate(desired, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(gate.Paused(was)))
+		annotate(desired, v1alpha1.AnnotationDesiredPolicies, management.FormatDesired(management.Paused(was)))
 	}
 
 	if have, ok := resource.Value(observed.Object, "spec", "managementPolicies"); ok {

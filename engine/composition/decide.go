@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -117,7 +118,7 @@ func (r composed) create(asker *asker, room int) Result {
 		want := wanted(r.Desired)
 		recordWanted(out.Desired, want)
 		late := !asker.basis.Settings.WithoutLateInitialize.Has(out.Desired.GroupVersionKind().GroupKind())
-		setPolicies(out.Desired, gate.Initial(want, late))
+		setPolicies(out.Desired, management.Initial(want, late))
 	}
 
 	out.Problems = append(out.Problems, r.record(room, out.Desired, wish.RecordOf(out.Desired.Object))...)

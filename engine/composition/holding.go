@@ -17,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/hold"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -103,8 +104,8 @@ func (r composed) unmade(u *unstructured.Unstructured) string {
 func (r composed) heldOutside() []condition.Held {
 	observed := r.Observed
 
-	desired, err := gate.Desired(observed)
-	if err != nil || !slices.Contains(desired, gate.ActionUpdate) || !gate.Existing(observed) {
+	desired, err := management.Desired(observed)
+	if err != nil || !slices.Contains(desired, management.ActionUpdate) || !gate.Existing(observed) {
 		return nil
 	}
 

@@ -9,6 +9,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -20,23 +21,23 @@ func (r composed) stampMode(desired *unstructured.Unstructured) {
 		return
 	}
 
-	rec, err := gate.ParseDesired(desired)
+	rec, err := management.ParseDesired(desired)
 
 	switch {
 	case r.mode == v1alpha1.ModeAudit:
 		rec.Mode = v1alpha1.ModeAudit
-		annotate(desired, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(rec))
+		annotate(desired, v1alpha1.AnnotationDesiredPolicies, management.FormatDesired(rec))
 		dropUnused(desired)
 	case err == nil && rec.Mode == v1alpha1.ModeAudit:
 		rec.Mode = ""
-		annotate(desired, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(rec))
+		annotate(desired, v1alpha1.AnnotationDesiredPolicies, management.FormatDesired(rec))
 	}
 }
 
 // switches reports whether the observed managed resource does not say yet whether it
 // is to have a gate.
 func (r composed) switches() bool {
-	return gate.Audited(r.Observed) != (r.mode == v1alpha1.ModeAudit)
+	return management.Audited(r.Observed) != (r.mode == v1alpha1.ModeAudit)
 }
 
 // dropUnused takes away the allowances that would open a gate where there is none.

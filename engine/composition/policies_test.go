@@ -11,7 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // TestACompositionThatAsksForOtherActions would have the external object left behind when the XR is deleted, or changed and
@@ -56,11 +56,11 @@ func TestACompositionThatAsksForOtherActions(t *testing.T) {
 				t.Fatalf("%s\nheld, -want, +got:\n%s\nproblems %v", tc.reason, diff, out.Problems)
 			}
 
-			if got := gate.Audited(out.Desired); got != (tc.mode == v1alpha1.ModeAudit) {
+			if got := management.Audited(out.Desired); got != (tc.mode == v1alpha1.ModeAudit) {
 				t.Errorf("%s\nmode Audit: %t", tc.reason, got)
 			}
 
-			got, err := gate.Desired(out.Desired)
+			got, err := management.Desired(out.Desired)
 			if diff := cmp.Diff(tc.asks, got); diff != "" || err != nil {
 				t.Errorf("%s\nasked for, -want, +got:\n%s\n%v", tc.reason, diff, err)
 			}

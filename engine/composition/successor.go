@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -27,7 +27,7 @@ func Successors(observed, desired map[string]*unstructured.Unstructured, more id
 		}
 
 		for _, name := range slices.Sorted(maps.Keys(desired)) {
-			if len(gate.Acting(wanted(desired[name]))) == 0 || !identity.Same(u, desired[name], more) {
+			if len(management.Acting(wanted(desired[name]))) == 0 || !identity.Same(u, desired[name], more) {
 				continue
 			}
 

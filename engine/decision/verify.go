@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -170,7 +171,7 @@ func differing(o request.Objects, s *stamp.Stamped) []string {
 		}
 	}
 
-	if s.Opens && !gate.Same(input.SetOf(o.Asked), input.SetOf(s.Object)) {
+	if s.Opens && !management.Same(input.SetOf(o.Asked), input.SetOf(s.Object)) {
 		out = append(out, input.FieldPolicies)
 	}
 

@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -140,7 +141,7 @@ func DescribePassed(h v1alpha1.HeldChange) string {
 // DescribeDrift says what was changed of an external object, see [gate.DriftEntries].
 func DescribeDrift(h v1alpha1.HeldChange) string {
 	switch {
-	case slices.Contains(h.Follows, gate.ActionCreate):
+	case slices.Contains(h.Follows, management.ActionCreate):
 		return "it is gone"
 	case h.From == gate.AnotherObject:
 		return "it is another object"

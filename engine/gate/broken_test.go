@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // ask records what the Composition asks for.
@@ -31,7 +32,7 @@ func desired(list string) string {
 		return list
 	}
 
-	return gate.FormatPolicies(set)
+	return management.FormatPolicies(set)
 }
 
 func allowances(t *testing.T, u *unstructured.Unstructured) []v1alpha1.Allowance {

@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 func recording(text string) *unstructured.Unstructured {
@@ -30,29 +31,29 @@ func TestWhatACompositionAsksForHasOneText(t *testing.T) {
 		set := rapid.SliceOfN(rapid.SampledFrom(actions), 0, 8).Draw(t, "set")
 		mode := rapid.SampledFrom([]v1alpha1.Mode{"", v1alpha1.ModeHold, v1alpha1.ModeAudit}).Draw(t, "mode")
 
-		text := gate.FormatDesired(v1alpha1.DesiredPolicies{Policies: set, Mode: mode})
-		if again := append([]string{}, rapid.Permutation(set).Draw(t, "again")...); gate.FormatDesired(v1alpha1.DesiredPolicies{Policies: again, Mode: mode}) != text {
+		text := management.FormatDesired(v1alpha1.DesiredPolicies{Policies: set, Mode: mode})
+		if again := append([]string{}, rapid.Permutation(set).Draw(t, "again")...); management.FormatDesired(v1alpha1.DesiredPolicies{Policies: again, Mode: mode}) != text {
 			t.Fatalf("%v has another text than %v", again, set)
 		}
 
 		u := recording(text)
 
-		got, err := gate.ParseDesired(u)
-		if err != nil || gate.FormatDesired(got) != text || !gate.Same(got.Policies, set) || got.V != v1alpha1.RecordVersion {
+		got, err := management.ParseDesired(u)
+		if err != nil || management.FormatDesired(got) != text || !management.Same(got.Policies, set) || got.V != v1alpha1.RecordVersion {
 			t.Fatalf("%s: %+v, %v", text, got, err)
 		}
 
-		if !gate.HasDesired(u) || !gate.Governed(u) || gate.Audited(u) != (mode == v1alpha1.ModeAudit) {
-			t.Fatalf("%s: governed %t, audited %t", text, gate.Governed(u), gate.Audited(u))
+		if !management.HasDesired(u) || !management.Governed(u) || management.Audited(u) != (mode == v1alpha1.ModeAudit) {
+			t.Fatalf("%s: governed %t, audited %t", text, management.Governed(u), management.Audited(u))
 		}
 
-		deletes := slices.Contains(gate.Acting(set), gate.ActionDelete)
-		if slices.Contains(gate.KeepsExternal(), text) == deletes {
+		deletes := slices.Contains(management.Acting(set), management.ActionDelete)
+		if slices.Contains(management.KeepsExternal(), text) == deletes {
 			t.Fatalf("%s: deletes %t, and the guards read otherwise", text, deletes)
 		}
 	})
 
-	if n := len(gate.KeepsExternal()); n != 46 {
+	if n := len(management.KeepsExternal()); n != 46 {
 		t.Errorf("%d texts without Delete", n)
 	}
 }
@@ -64,13 +65,13 @@ func TestNoOtherTextIsRead(t *testing.T) {
 		"Hold": `{"v":1,"policies":["*"],"mode":"Hold"}`, "Action": `{"v":1,"policies":["Destroy"]}`,
 	} {
 		u := recording(text)
-		if _, err := gate.ParseDesired(u); err == nil || !strings.Contains(err.Error(), v1alpha1.AnnotationDesiredPolicies) {
+		if _, err := management.ParseDesired(u); err == nil || !strings.Contains(err.Error(), v1alpha1.AnnotationDesiredPolicies) {
 			t.Errorf("%s: %v", name, err)
 		}
 
 		// It is governed, for it may be of a later version.
-		if !gate.HasDesired(u) || gate.Audited(u) {
-			t.Errorf("%s: recorded %t, audited %t", name, gate.HasDesired(u), gate.Audited(u))
+		if !management.HasDesired(u) || management.Audited(u) {
+			t.Errorf("%s: recorded %t, audited %t", name, management.HasDesired(u), management.Audited(u))
 		}
 	}
 }
@@ -92,13 +93,13 @@ func TestTheTextsThatGuardsCompareWithAreThoseWritten(t *testing.T) {
 	}
 
 	for text, rec := range map[string]v1alpha1.DesiredPolicies{
-		gate.NoPolicies: {}, gate.NoPoliciesAudit: {Mode: v1alpha1.ModeAudit},
+		management.NoPolicies: {}, management.NoPoliciesAudit: {Mode: v1alpha1.ModeAudit},
 	} {
-		if got := gate.FormatDesired(rec); got != text {
+		if got := management.FormatDesired(rec); got != text {
 			t.Errorf("%q, want %q", got, text)
 		}
 
-		if u := recording(text); gate.HasDesired(u) || gate.Governed(u) || gate.Audited(u) != (rec.Mode != "") {
+		if u := recording(text); management.HasDesired(u) || management.Governed(u) || management.Audited(u) != (rec.Mode != "") {
 			t.Errorf("%s: governed", text)
 		}
 	}

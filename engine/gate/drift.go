@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -41,7 +42,7 @@ func (m managed) compared(rec *v1alpha1.GateRecord) {
 	rec.Object = m.objectNow(rec)
 
 	if was != nil && !was.Creating &&
-		(was.State == v1alpha1.GateClosed || !slices.Contains(was.Actions, ActionUpdate) || len(rec.Actions) > 0) {
+		(was.State == v1alpha1.GateClosed || !slices.Contains(was.Actions, management.ActionUpdate) || len(rec.Actions) > 0) {
 		rec.Compared, rec.Differs = was.Compared, was.Differs
 
 		return
@@ -49,7 +50,7 @@ func (m managed) compared(rec *v1alpha1.GateRecord) {
 
 	rec.Compared, rec.Differs = "", nil
 
-	if !Governed(m.u) {
+	if !management.Governed(m.u) {
 		return // [Trim] leaves nothing to compare.
 	}
 
@@ -153,12 +154,12 @@ func Drift(u *unstructured.Unstructured) []change.Change {
 
 	rec, err := parseRecord(u)
 	if err != nil || rec == nil || lost(u, rec) || replacedOutside(u, rec) || rec.Compared == "" || rec.Existed || resource.Deleting(u) ||
-		rec.State != v1alpha1.GateClosed && (rec.State != v1alpha1.GateOpen || slices.Contains(rec.Actions, ActionUpdate)) {
+		rec.State != v1alpha1.GateClosed && (rec.State != v1alpha1.GateOpen || slices.Contains(rec.Actions, management.ActionUpdate)) {
 		return nil
 	}
 
 	differs := slices.DeleteFunc(Differing(u), func(c change.Change) bool { return !wasEqual(rec, c.Path) })
-	if desired, err := Desired(u); len(differs) == 0 || err != nil || !slices.Contains(desired, ActionUpdate) {
+	if desired, err := management.Desired(u); len(differs) == 0 || err != nil || !slices.Contains(desired, management.ActionUpdate) {
 		return nil
 	}
 
@@ -197,7 +198,7 @@ func changedSince(u *unstructured.Unstructured, generation int64) (fields []stri
 
 // DriftEntries are a managed resource's drift as held changes, which can be approved: all of them as one where they are many. Of
 // some kinds there are none, see [Options.WithoutDrift].
-func DriftEntries(u *unstructured.Unstructured, without Kinds) []v1alpha1.HeldChange {
+func DriftEntries(u *unstructured.Unstructured, without management.Kinds) []v1alpha1.HeldChange {
 	if without.Has(u.GroupVersionKind().GroupKind()) {
 		return nil
 	}
@@ -230,7 +231,7 @@ func entriesOf(u *unstructured.Unstructured, list []change.Change) []v1alpha1.He
 		hidden := mask.Hides(c.Path, c.From, u.Object, outside) || mask.Hides(c.Path, c.To, u.Object, outside)
 		out[i] = driftEntry(c.Field, change.Text(from, maxDriftValue), change.Text(to, maxDriftValue), hidden, digest.Of(digest.Change{
 			Kind: u.GroupVersionKind().GroupKind(), UID: u.GetUID(), Operation: digest.Update, Masked: hidden,
-			Elements: []any{"status", "atProvider", c.Field}, From: from, To: to, Follows: []string{ActionUpdate},
+			Elements: []any{"status", "atProvider", c.Field}, From: from, To: to, Follows: []string{management.ActionUpdate},
 		}))
 		digests[i] = out[i].Digest
 	}
@@ -247,7 +248,7 @@ func entriesOf(u *unstructured.Unstructured, list []change.Change) []v1alpha1.He
 func driftEntry(field, from, to string, hidden bool, sum string) v1alpha1.HeldChange {
 	return v1alpha1.HeldChange{
 		Field: field, From: from, To: to, Masked: hidden, Digest: sum,
-		Follows: []string{ActionUpdate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
+		Follows: []string{management.ActionUpdate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
 		Missing: "the external object was changed outside Crossplane: revert it there, or approve to apply the spec",
 	}
 }
@@ -258,15 +259,15 @@ const maxDriftValue = 128
 // withholdDrift takes Update from what is pending of a resource whose external object has drifted, until that is reverted there
 // or approved. What a window gives by itself reverts drift.
 func (m managed) withholdDrift(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
-	if !slices.Contains(actionsOf(pending), ActionUpdate) || slices.ContainsFunc(pending, windowUpdates) || len(m.unapproved(pending)) == 0 {
+	if !slices.Contains(actionsOf(pending), management.ActionUpdate) || slices.ContainsFunc(pending, windowUpdates) || len(m.unapproved(pending)) == 0 {
 		return pending
 	}
 
-	return without(pending, ActionUpdate)
+	return without(pending, management.ActionUpdate)
 }
 
 func windowUpdates(a v1alpha1.Allowance) bool {
-	return allowance.OfWindowAlone(a) && slices.Contains(Acting(a.Mutations), ActionUpdate)
+	return allowance.OfWindowAlone(a) && slices.Contains(management.Acting(a.Mutations), management.ActionUpdate)
 }
 
 // unapproved are the fields of the drift that no pending allowance is for.
@@ -329,7 +330,7 @@ func (m managed) drifted(limits limits, now time.Time) string {
 	}
 
 	asked := slices.DeleteFunc(slices.Clone(m.allowances), func(a v1alpha1.Allowance) bool {
-		return !allowance.External(a) || !slices.Contains(m.remaining(limits, now, a), ActionUpdate)
+		return !allowance.External(a) || !slices.Contains(m.remaining(limits, now, a), management.ActionUpdate)
 	})
 
 	if len(asked) == 0 {

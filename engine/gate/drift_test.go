@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -179,7 +180,7 @@ func TestAGateDoesNotOpenOverDrift(t *testing.T) {
 		"Itself":   {reason: "What is asked for is b.", pairs: []string{"OUTSIDE", `{a: "1", b: "0"}`}, move: gate.OpenUp},
 		"Differed": {reason: "It differed before, and no gate waited for that.", pairs: []string{"RECORD", compared + `,"differs":["spec.forProvider.c"]`}, move: gate.OpenUp},
 		"Turned off": {
-			reason: "Nobody looks for drift of the kind.", opts: gate.Options{WithoutDrift: gate.AllKinds()}, move: gate.OpenUp,
+			reason: "Nobody looks for drift of the kind.", opts: gate.Options{WithoutDrift: management.AllKinds()}, move: gate.OpenUp,
 		},
 		"Whole":    {reason: "All of the spec is asked for.", pairs: []string{"field: spec.forProvider.b", "field: spec.forProvider"}, move: gate.OpenUp},
 		"Approved": {reason: "Eva has approved that it is reverted.", pairs: []string{"ALLOWANCES", approved}, move: gate.OpenUp},
@@ -225,7 +226,7 @@ func windowFor(t *testing.T) v1alpha1.UpgradeAllowance {
 	w := v1alpha1.UpgradeAllowance{}
 	w.Name, w.UID, w.Spec.Selector = "w", "w", &metav1.LabelSelector{}
 	w.Spec.ValidUntil.Time = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
-	w.Spec.Allow = []v1alpha1.Permission{{Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionUpdate}}}
+	w.Spec.Allow = []v1alpha1.Permission{{Relation: v1alpha1.RelationExternal, Mutations: []string{management.ActionUpdate}}}
 
 	return w
 }

@@ -15,11 +15,12 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 func TestAGateIsNeverWiderThanAllowedAndAskedFor(t *testing.T) {
-	acting := []string{gate.ActionCreate, gate.ActionUpdate, gate.ActionDelete}
+	acting := []string{management.ActionCreate, management.ActionUpdate, management.ActionDelete}
 	desired := [][]string{
 		{"*"},
 		{"Observe"},
@@ -42,22 +43,22 @@ func TestAGateIsNeverWiderThanAllowedAndAskedFor(t *testing.T) {
 
 		for _, d := range desired {
 			for _, late := range []bool{true, false} {
-				set, serves := gate.Open(asked, d, late)
-				if !gate.Supported(set) {
+				set, serves := management.Open(asked, d, late)
+				if !management.Supported(set) {
 					t.Errorf("Open(%v, %v, %v) = %v, which no provider supports", asked, d, late, set)
 				}
 
-				if !slices.Equal(serves, gate.Acting(set)) {
+				if !slices.Equal(serves, management.Acting(set)) {
 					t.Errorf("Open(%v, %v, %v) = %v serves %v", asked, d, late, set, serves)
 				}
 
 				for _, a := range set {
 					in := func(list []string) bool { return strings.Contains(strings.Join(list, ",")+",*", a) }
-					if !in(asked) && a != gate.ActionObserve && a != gate.ActionLateInitialize {
+					if !in(asked) && a != management.ActionObserve && a != management.ActionLateInitialize {
 						t.Errorf("Open(%v, %v, %v) = %v is wider than asked", asked, d, late, set)
 					}
 
-					if d[0] != gate.ActionAll && !in(d) {
+					if d[0] != management.ActionAll && !in(d) {
 						t.Errorf("Open(%v, %v, %v) = %v is wider than the Composition asks", asked, d, late, set)
 					}
 				}
@@ -80,7 +81,7 @@ func TestSetsThatAreNotSupportedAreServedInTurn(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			set, serves := gate.Open(tc.asked, tc.desired, true)
+			set, serves := management.Open(tc.asked, tc.desired, true)
 			if diff := cmp.Diff([][]string{tc.set, tc.serves}, [][]string{set, serves}); diff != "" {
 				t.Errorf("Open(%v, %v): -want, +got:\n%s", tc.asked, tc.desired, diff)
 			}
@@ -299,7 +300,7 @@ func TestTheGateMoves(t *testing.T) {
 
 func TestAPausedResourceIsLeftAlone(t *testing.T) {
 	u := situation(t, map[string]string{"GATE": closed, "ALLOWANCES": update, "POLICIES": "[]"})
-	u.SetAnnotations(map[string]string{v1alpha1.AnnotationDesiredPolicies: gate.FormatPolicies(nil)})
+	u.SetAnnotations(map[string]string{v1alpha1.AnnotationDesiredPolicies: management.FormatPolicies(nil)})
 
 	plan, err := gate.PlanFor(u, gate.Options{LateInitialize: true}, time.Now())
 	if err != nil || plan.Move != gate.Stay {

@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -28,15 +29,15 @@ const textGone = "external resource does not exist"
 // let go of what is gone.
 func (m managed) shutSet() []string {
 	if resource.Deleting(m.u) {
-		return Closed(m.desired, m.late)
+		return management.Closed(m.desired, m.late)
 	}
 
-	return []string{ActionObserve}
+	return []string{management.ActionObserve}
 }
 
 // isShut reports whether a set that is in force is that of a closed gate, of this version or of a former one.
 func (m managed) isShut() bool {
-	return Same(m.current, []string{ActionObserve}) || Same(m.current, Closed(m.desired, m.late))
+	return management.Same(m.current, []string{management.ActionObserve}) || management.Same(m.current, management.Closed(m.desired, m.late))
 }
 
 // saysGone reports whether a provider says of a managed resource that its external object does not exist.
@@ -76,9 +77,9 @@ func (m managed) objectNow(rec *v1alpha1.GateRecord) string {
 	switch {
 	case was == nil || was.Creating:
 		return objectOf(m.u)
-	case slices.Contains(was.Actions, ActionCreate) && was.State == v1alpha1.GateOpen:
+	case slices.Contains(was.Actions, management.ActionCreate) && was.State == v1alpha1.GateOpen:
 		return m.objectBefore()
-	case was.State == v1alpha1.GateClosed || len(rec.Actions) > 0 || !slices.Contains(was.Actions, ActionUpdate):
+	case was.State == v1alpha1.GateClosed || len(rec.Actions) > 0 || !slices.Contains(was.Actions, management.ActionUpdate):
 		return cmp.Or(was.Object, objectOf(m.u))
 	default:
 		return objectOf(m.u)
@@ -89,7 +90,7 @@ func (m managed) objectNow(rec *v1alpha1.GateRecord) string {
 // its provider has done so, what was there before says nothing.
 func (m managed) objectBefore() string {
 	was := m.record
-	if was.State == v1alpha1.GateOpen && slices.Contains(was.Actions, ActionCreate) && madeSince(m.u, was.Since.Time) {
+	if was.State == v1alpha1.GateOpen && slices.Contains(was.Actions, management.ActionCreate) && madeSince(m.u, was.Since.Time) {
 		return ""
 	}
 
@@ -115,12 +116,12 @@ func (m managed) withholdLost(pending []v1alpha1.Allowance) []v1alpha1.Allowance
 	actions := actionsOf(pending)
 
 	switch {
-	case !slices.Contains(actions, ActionUpdate) || !m.looksForDrift():
+	case !slices.Contains(actions, management.ActionUpdate) || !m.looksForDrift():
 		return pending
-	case lost(m.u, m.record) && !slices.Contains(actions, ActionCreate):
-		return without(pending, ActionUpdate)
+	case lost(m.u, m.record) && !slices.Contains(actions, management.ActionCreate):
+		return without(pending, management.ActionUpdate)
 	case replacedOutside(m.u, m.record) && !approves(pending, anotherEntry(m.u).Digest):
-		return without(pending, ActionUpdate)
+		return without(pending, management.ActionUpdate)
 	default:
 		return pending
 	}
@@ -140,9 +141,9 @@ func anotherEntry(u *unstructured.Unstructured) v1alpha1.HeldChange {
 		Field: fieldForProvider, From: AnotherObject, To: "(as asked)",
 		Digest: digest.Of(digest.Change{
 			Kind: u.GroupVersionKind().GroupKind(), UID: u.GetUID(), Operation: digest.Update,
-			Elements: []any{"status", "atProvider"}, From: objectOf(u), Follows: []string{ActionUpdate},
+			Elements: []any{"status", "atProvider"}, From: objectOf(u), Follows: []string{management.ActionUpdate},
 		}),
-		Follows: []string{ActionUpdate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
+		Follows: []string{management.ActionUpdate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
 		Missing: "the provider shows another external object than before: approve to update it",
 	}
 }
@@ -153,9 +154,9 @@ func lostEntry(u *unstructured.Unstructured) v1alpha1.HeldChange {
 		Field: fieldForProvider, From: "(gone)", To: "(recreated)",
 		Digest: digest.Of(digest.Change{
 			Kind: u.GroupVersionKind().GroupKind(), UID: u.GetUID(), Operation: digest.Update,
-			Elements: []any{"status", "atProvider"}, Follows: []string{ActionCreate},
+			Elements: []any{"status", "atProvider"}, Follows: []string{management.ActionCreate},
 		}),
-		Follows: []string{ActionCreate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
+		Follows: []string{management.ActionCreate}, Cause: &v1alpha1.Cause{Type: v1alpha1.CauseDrift},
 		Missing: "the external object was deleted outside Crossplane: approve to recreate it, or delete the managed resource",
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -77,15 +78,15 @@ func TestWhatIsGoneIsNotMadeByAnUpdate(t *testing.T) {
 			set: "Observe LateInitialize Create Update", approvals: 1,
 		},
 		"NotLookedFor": {
-			reason: "Of this kind nobody wants to know.", pairs: []string{"ALLOWANCES", allowsB, "TRACE", changeOfB}, opts: gate.Options{WithoutDrift: gate.AllKinds()},
+			reason: "Of this kind nobody wants to know.", pairs: []string{"ALLOWANCES", allowsB, "TRACE", changeOfB}, opts: gate.Options{WithoutDrift: management.AllKinds()},
 			move: gate.OpenUp, set: "Observe LateInitialize Update",
 		},
 		"Another": {
 			reason: "It is told, and can be approved.", pairs: []string{isGone, isThere, "RECORD", compared + ofBefore, "OUTSIDE", `{a: "1", b: "2", c: "3", arn: other}`},
-			move: gate.Stay, set: "Observe", why: "another external object", approvals: 1, follows: gate.ActionUpdate,
+			move: gate.Stay, set: "Observe", why: "another external object", approvals: 1, follows: management.ActionUpdate,
 		},
 		"AnotherUpdate": {
-			reason: "What is allowed is allowed of the one that was there.", approvals: 1, follows: gate.ActionUpdate, move: gate.Stay, set: "Observe", why: "another external object",
+			reason: "What is allowed is allowed of the one that was there.", approvals: 1, follows: management.ActionUpdate, move: gate.Stay, set: "Observe", why: "another external object",
 			pairs: []string{isGone, isThere, "RECORD", compared + ofBefore, "OUTSIDE", `{a: "1", b: "2", c: "3", arn: other}`, "ALLOWANCES", allowsB, "TRACE", changeOfB},
 		},
 		"SameUpdate": {
@@ -121,7 +122,7 @@ func TestWhatIsGoneIsNotMadeByAnUpdate(t *testing.T) {
 			}
 
 			for _, e := range entries {
-				if diff := cmp.Diff([]string{cmp2.Or(tc.follows, gate.ActionCreate)}, e.Follows); diff != "" || e.Digest == "" {
+				if diff := cmp.Diff([]string{cmp2.Or(tc.follows, management.ActionCreate)}, e.Follows); diff != "" || e.Digest == "" {
 					t.Errorf("it is approved as %+v", e)
 				}
 			}

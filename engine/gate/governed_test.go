@@ -8,6 +8,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 func TestAManagedResourceIsGovernedByItsGateOrByWhatNobodyUnderstands(t *testing.T) {
@@ -31,7 +32,7 @@ func TestAManagedResourceIsGovernedByItsGateOrByWhatNobodyUnderstands(t *testing
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			u := document(t, `{apiVersion: sql.example.org/v1, kind: Database, metadata: {name: d, annotations: `+tc.annotations+`}, spec: `+tc.spec+`}`)
-			if got := gate.Governed(u); got != tc.want {
+			if got := management.Governed(u); got != tc.want {
 				t.Errorf("%s\nGoverned: got %v, want %v", tc.reason, got, tc.want)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -57,13 +58,13 @@ func newWorld(t *rapid.T) *world {
 	}
 
 	asked := rapid.SampledFrom([][]string{
-		{gate.ActionAll},
-		{gate.ActionObserve, gate.ActionCreate, gate.ActionUpdate},
-		{gate.ActionObserve, gate.ActionCreate, gate.ActionUpdate, gate.ActionDelete},
-		{gate.ActionObserve, gate.ActionLateInitialize, gate.ActionCreate, gate.ActionUpdate},
+		{management.ActionAll},
+		{management.ActionObserve, management.ActionCreate, management.ActionUpdate},
+		{management.ActionObserve, management.ActionCreate, management.ActionUpdate, management.ActionDelete},
+		{management.ActionObserve, management.ActionLateInitialize, management.ActionCreate, management.ActionUpdate},
 	}).Draw(t, "asked")
-	w.u.SetAnnotations(map[string]string{v1alpha1.AnnotationDesiredPolicies: gate.FormatPolicies(asked)})
-	setPolicies(w.u, gate.Initial(asked, w.opts.LateInitialize)...)
+	w.u.SetAnnotations(map[string]string{v1alpha1.AnnotationDesiredPolicies: management.FormatPolicies(asked)})
+	setPolicies(w.u, management.Initial(asked, w.opts.LateInitialize)...)
 
 	return w
 }
@@ -114,11 +115,11 @@ func otherGeneration(a, b map[string]any) bool {
 func (w *world) provide() {
 	w.requeued = false
 	set := w.set()
-	full := slices.Contains(set, gate.ActionAll)
+	full := slices.Contains(set, management.ActionAll)
 	may := func(a string) bool { return full || slices.Contains(set, a) }
 
 	switch {
-	case !full && !gate.Supported(set), w.failing, w.size == 0 && !may(gate.ActionCreate):
+	case !full && !management.Supported(set), w.failing, w.size == 0 && !may(management.ActionCreate):
 		w.say("Synced", "False", "ReconcileError", w.numbered)
 
 		return
@@ -129,7 +130,7 @@ func (w *world) provide() {
 		if _, ok := resource.ConditionOf(w.u, "LastAsyncOperation"); ok {
 			w.say("LastAsyncOperation", "True", "Success", false)
 		}
-	case w.size != 0 && !may(gate.ActionUpdate):
+	case w.size != 0 && !may(management.ActionUpdate):
 	case w.async:
 		w.create()
 		w.running = w.spec()
@@ -296,8 +297,8 @@ func (w *world) actions() map[string]func(*rapid.T) {
 				t.Skip()
 			}
 
-			set := gate.Acting(someActions(t, "edit"))
-			setPolicies(w.u, append(set, gate.ActionObserve)...)
+			set := management.Acting(someActions(t, "edit"))
+			setPolicies(w.u, append(set, management.ActionObserve)...)
 			w.u.SetGeneration(w.u.GetGeneration() + 1)
 			w.edited = true
 		},
@@ -323,7 +324,7 @@ func (w *world) recover(t *rapid.T) (gone bool) {
 		w.finish(true)
 		w.provide()
 
-		if plan := w.control(t); slices.Equal(gate.Acting(plan.Policies), []string{gate.ActionDelete}) {
+		if plan := w.control(t); slices.Equal(management.Acting(plan.Policies), []string{management.ActionDelete}) {
 			return true
 		}
 
@@ -343,11 +344,11 @@ func TestEveryAllowanceIsServedOnceAndTheGateCloses(t *testing.T) {
 		}
 
 		rec, err := allowance.ParseGate(w.u)
-		if err != nil || rec.State != v1alpha1.GateClosed || len(rec.Actions) > 0 || len(gate.Acting(w.set())) > 0 || gate.Pending(w.u) {
+		if err != nil || rec.State != v1alpha1.GateClosed || len(rec.Actions) > 0 || len(management.Acting(w.set())) > 0 || gate.Pending(w.u) {
 			t.Fatalf("in the end: %+v, %v, %v", rec, w.set(), err)
 		}
 
-		desired, _ := gate.Desired(w.u)
+		desired, _ := management.Desired(w.u)
 
 		for _, a := range w.issued {
 			asked := slices.ContainsFunc(a.Mutations, func(action string) bool {

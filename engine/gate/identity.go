@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -75,14 +76,14 @@ func Replaces(a v1alpha1.Allowance) bool {
 
 // MakesAnew reports whether actions make an external object anew: both Create and Delete.
 func MakesAnew(actions []string) bool {
-	acting := Acting(actions)
+	acting := management.Acting(actions)
 
-	return slices.Contains(acting, ActionDelete) && slices.Contains(acting, ActionCreate)
+	return slices.Contains(acting, management.ActionDelete) && slices.Contains(acting, management.ActionCreate)
 }
 
 // behind is what stays outside without a managed resource where a gate is, or was, open for some actions.
 func (m managed) behind(actions []string) *v1alpha1.ExternalIdentity {
-	if !slices.Contains(actions, ActionCreate) || len(m.replaced()) == 0 {
+	if !slices.Contains(actions, management.ActionCreate) || len(m.replaced()) == 0 {
 		return nil
 	}
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -35,11 +36,11 @@ func kept(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) string {
 		return ""
 	}
 
-	asked, err := Desired(u)
+	asked, err := management.Desired(u)
 	released := resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan && !rec.Keeps
 
 	switch {
-	case err != nil || !slices.Contains(asked, ActionDelete) || released || deletionPolicyOf(u) == deletionPolicyOrphan:
+	case err != nil || !slices.Contains(asked, management.ActionDelete) || released || deletionPolicyOf(u) == deletionPolicyOrphan:
 		return ""
 	case rec.Existed:
 		return "it existed before, and no allowed change was applied to it"
@@ -80,7 +81,7 @@ const ProviderFinalizer = "finalizer.managedresource.crossplane.io"
 func NeedsProvider(u *unstructured.Unstructured) bool {
 	list := u.GetFinalizers()
 
-	return Governed(u) && slices.Contains(list, ProviderFinalizer) &&
+	return management.Governed(u) && slices.Contains(list, ProviderFinalizer) &&
 		(slices.Contains(list, v1alpha1.Finalizer) || !slices.Contains(list, metav1.FinalizerDeleteDependents))
 }
 

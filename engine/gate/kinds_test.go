@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 func TestKindsAreNamedOneByOneByGroupOrAll(t *testing.T) {
@@ -34,7 +35,7 @@ func TestKindsAreNamedOneByOneByGroupOrAll(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			kinds, err := gate.ParseKinds(tc.kinds)
+			kinds, err := management.ParseKinds(tc.kinds)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +47,7 @@ func TestKindsAreNamedOneByOneByGroupOrAll(t *testing.T) {
 	}
 
 	for _, text := range []string{"", "Instance", ".rds.aws.upbound.io", "Instance.", "Inst*.rds.aws.upbound.io", "Instance.*", "*.*"} {
-		if got, err := gate.ParseKinds([]string{"*.example.org", text}); err == nil || !strings.Contains(err.Error(), `kind "`+text+`"`) {
+		if got, err := management.ParseKinds([]string{"*.example.org", text}); err == nil || !strings.Contains(err.Error(), `kind "`+text+`"`) {
 			t.Errorf("%q: got %v, %v, want an error that names it", text, got, err)
 		}
 	}
@@ -68,7 +69,7 @@ func TestAKindOfAnOlderRuntimeIsClosedToObserve(t *testing.T) {
 		}}
 	}
 
-	kinds, err := gate.ParseKinds([]string{"Vault.old.example.org"})
+	kinds, err := management.ParseKinds([]string{"Vault.old.example.org"})
 	if err != nil {
 		t.Fatal(err)
 	}

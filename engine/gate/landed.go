@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -18,7 +19,7 @@ const missingGone = "waiting for the resource to be gone"
 // landed says what is still missing until the allowed change is in the
 // external system.
 func (m managed) landed(limits limits, now time.Time) lack {
-	if slices.Equal(Acting(m.record.Actions), []string{ActionDelete}) {
+	if slices.Equal(management.Acting(m.record.Actions), []string{management.ActionDelete}) {
 		return lack{wait: WaitGone, text: missingGone}
 	}
 

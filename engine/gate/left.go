@@ -6,6 +6,7 @@ package gate
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -15,7 +16,7 @@ import (
 // it stands for be lost. Parent is what its owner reference names, nil where that
 // is gone; runs reports whether the function still runs for it.
 func Left(u, parent *unstructured.Unstructured, runs bool) bool {
-	if !Governed(u) {
+	if !management.Governed(u) {
 		return false
 	}
 

@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -92,9 +93,9 @@ func (m managed) unmade(limits limits, now time.Time, a v1alpha1.Allowance, acti
 	case made(m.u):
 		lacks, _ := m.lacksUpdate(limits, now)
 
-		return action == ActionUpdate && m.creating() && !slices.Contains(m.record.Actions, ActionUpdate) && !lacks
+		return action == management.ActionUpdate && m.creating() && !slices.Contains(m.record.Actions, management.ActionUpdate) && !lacks
 	default:
-		return action == ActionUpdate || !m.fresh() && !m.creating()
+		return action == management.ActionUpdate || !m.fresh() && !m.creating()
 	}
 }
 
@@ -135,7 +136,7 @@ func (m managed) leaves() bool {
 
 // fresh reports whether the resource is new, to be made, and was perhaps made paused.
 func (m managed) fresh() bool {
-	return m.record == nil && (len(m.current) == 0 || slices.Contains(m.current, ActionCreate))
+	return m.record == nil && (len(m.current) == 0 || slices.Contains(m.current, management.ActionCreate))
 }
 
 // creating reports whether the gate is open for the resource's first creation.
@@ -151,14 +152,14 @@ func (m managed) unknown() bool {
 		acting = m.record.Actions
 	}
 
-	return (m.record == nil || m.creating()) && !slices.Contains(acting, ActionUpdate) && !made(m.u)
+	return (m.record == nil || m.creating()) && !slices.Contains(acting, management.ActionUpdate) && !made(m.u)
 }
 
 // existing reports whether a record that is written now is of a resource whose
 // external object existed, and was not made since what the spec says.
 func (m managed) existing() bool {
 	if m.record == nil { // Its provider may not create it, or is content without.
-		return m.unknown() && (!slices.Contains(m.current, ActionCreate) || m.ready())
+		return m.unknown() && (!slices.Contains(m.current, management.ActionCreate) || m.ready())
 	}
 
 	return m.record.Existed
@@ -169,7 +170,7 @@ func (m managed) existing() bool {
 // is content.
 func (m managed) existed(limits limits, now time.Time) bool {
 	if !m.creates() || begun(m.u) ||
-		slices.Contains(m.record.Actions, ActionUpdate) || !slices.Contains(m.record.Actions, ActionCreate) {
+		slices.Contains(m.record.Actions, management.ActionUpdate) || !slices.Contains(m.record.Actions, management.ActionCreate) {
 		return false
 	}
 
@@ -208,7 +209,7 @@ func (m managed) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowan
 		return pending
 	}
 
-	return without(pending, ActionUpdate)
+	return without(pending, management.ActionUpdate)
 }
 
 // askedFields are the fields that allowances with Update are for.
@@ -218,7 +219,7 @@ func (m managed) askedFields(pending []v1alpha1.Allowance) []string {
 	entries, _ := allowance.ParseTrace(m.u) // What does not parse names nothing.
 
 	for _, a := range pending {
-		if !slices.Contains(a.Mutations, ActionUpdate) {
+		if !slices.Contains(a.Mutations, management.ActionUpdate) {
 			continue
 		}
 

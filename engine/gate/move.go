@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -19,7 +20,7 @@ import (
 // produces, and whatever has to last is counted from it.
 func (m managed) move(now time.Time, given windowsGiven, to Move, set []string, rec v1alpha1.GateRecord, why string) Plan {
 	rec.V, rec.Generation = v1alpha1.RecordVersion, resource.Generation(m.u)
-	if !Same(m.current, set) {
+	if !management.Same(m.current, set) {
 		rec.Generation++
 	}
 
@@ -104,19 +105,19 @@ func (p planning) open() Plan {
 func (m managed) opening(pending []v1alpha1.Allowance, actions []string) (set, serves []string) {
 	asked := slices.Concat(actions, actionsOf(pending))
 
-	set, serves = Open(asked, m.desired, m.late)
-	if slices.Contains(serves, ActionDelete) || !slices.ContainsFunc(pending, allowance.ByDeletion) {
+	set, serves = management.Open(asked, m.desired, m.late)
+	if slices.Contains(serves, management.ActionDelete) || !slices.ContainsFunc(pending, allowance.ByDeletion) {
 		return set, serves
 	}
 
-	return Open([]string{ActionDelete}, m.desired, m.late)
+	return management.Open([]string{management.ActionDelete}, m.desired, m.late)
 }
 
 // unlessLanded returns an opening, or the closing where what is allowed is
 // there already: the set was open when the provider saw the change, and all
 // that is new is the record.
 func (p planning) unlessLanded(opening Plan) Plan {
-	if !Same(p.m.current, opening.Policies) {
+	if !management.Same(p.m.current, opening.Policies) {
 		return opening
 	}
 
@@ -195,7 +196,7 @@ func (p planning) close(why string) Plan {
 	rec := &v1alpha1.GateRecord{
 		State: v1alpha1.GateClosed, Unknown: p.m.record.Unknown, Windows: p.m.record.Windows,
 		Existed: p.m.existed(p.limits, p.now) || p.m.record.Existed &&
-			!slices.Contains(p.m.record.Actions, ActionUpdate), Identity: p.m.landedIdentity(),
+			!slices.Contains(p.m.record.Actions, management.ActionUpdate), Identity: p.m.landedIdentity(),
 	}
 
 	for _, e := range p.m.record.Allowances {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // Orphans reports whether a managed resource leaves its external resource behind
@@ -17,7 +19,7 @@ func Orphans(u *unstructured.Unstructured) bool {
 		return true
 	}
 
-	desired, err := Desired(u)
+	desired, err := management.Desired(u)
 
-	return err == nil && !slices.Contains(desired, ActionDelete)
+	return err == nil && !slices.Contains(desired, management.ActionDelete)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 func TestAGateThatIsOpenForTooLongClosesForAWhileIfThePolicySaysSo(t *testing.T) {
@@ -34,7 +35,7 @@ func TestAGateThatIsOpenForTooLongClosesForAWhileIfThePolicySaysSo(t *testing.T)
 
 	// 3. A hand edit is put back, and prolongs nothing.
 	edited := u.DeepCopy()
-	setPolicies(edited, gate.ActionAll)
+	setPolicies(edited, management.ActionAll)
 
 	plan = planFor(t, edited, opts, opening.Add(90*time.Minute))
 	if plan.Move != gate.CloseUp || !cmp.Equal(plan.Record.Actions, []string{"Update"}) || !plan.Record.Since.Time.Equal(opening.Add(time.Hour)) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
@@ -38,7 +39,7 @@ func (p planning) unserved() []v1alpha1.Allowance {
 		}
 
 		if a.Mutations = p.m.remaining(p.limits, p.now, a); replaced {
-			a.Mutations = slices.DeleteFunc(a.Mutations, func(action string) bool { return action != ActionCreate })
+			a.Mutations = slices.DeleteFunc(a.Mutations, func(action string) bool { return action != management.ActionCreate })
 		}
 
 		if len(a.Mutations) > 0 {
@@ -46,12 +47,12 @@ func (p planning) unserved() []v1alpha1.Allowance {
 		}
 	}
 
-	if slices.Contains(actionsOf(out), ActionDelete) && p.m.withholdsDelete(p.shared, p.withhold) {
-		out = without(out, ActionDelete)
+	if slices.Contains(actionsOf(out), management.ActionDelete) && p.m.withholdsDelete(p.shared, p.withhold) {
+		out = without(out, management.ActionDelete)
 	}
 
 	if len(out) > 0 && p.m.differs() {
-		return without(without(out, ActionUpdate), ActionCreate)
+		return without(without(out, management.ActionUpdate), management.ActionCreate)
 	}
 
 	return p.m.withholdUpdate(out)
@@ -60,7 +61,7 @@ func (p planning) unserved() []v1alpha1.Allowance {
 // withholdsDelete reports whether a Delete that is allowed waits: for the parent to be kept, or as another managed resource stands
 // for the same external object. One that is open waits for the latter alone.
 func (m managed) withholdsDelete(shared *sharing, withhold bool) bool {
-	if slices.Contains(m.current, ActionDelete) {
+	if slices.Contains(m.current, management.ActionDelete) {
 		return shared.twinned()
 	}
 
@@ -111,8 +112,8 @@ func (m managed) remaining(limits limits, now time.Time, a v1alpha1.Allowance) [
 func (m managed) asked(limits limits, now time.Time, a v1alpha1.Allowance) []string {
 	deletes := allowance.ByDeletion(a)
 
-	return slices.DeleteFunc(Acting(a.Mutations), func(action string) bool {
-		return !slices.Contains(m.desired, action) || deletes != (action == ActionDelete) || m.unmade(limits, now, a, action)
+	return slices.DeleteFunc(management.Acting(a.Mutations), func(action string) bool {
+		return !slices.Contains(m.desired, action) || deletes != (action == management.ActionDelete) || m.unmade(limits, now, a, action)
 	})
 }
 
@@ -125,7 +126,7 @@ func (m managed) recorded(a v1alpha1.Allowance, action string) bool {
 func has(list []v1alpha1.Allowance, a v1alpha1.Allowance, action string) bool {
 	return slices.ContainsFunc(list, func(b v1alpha1.Allowance) bool {
 		return allowance.SameGiver(a, b) && a.Generation == b.Generation && a.Initiator == b.Initiator &&
-			slices.Contains(Acting(b.Mutations), action)
+			slices.Contains(management.Acting(b.Mutations), action)
 	})
 }
 
@@ -143,10 +144,10 @@ func (m managed) unrecorded(pending []v1alpha1.Allowance, serves []string) bool 
 
 // creates reports whether an allowance is for what an XR makes while it is built up.
 func creates(a v1alpha1.Allowance) bool {
-	actions := Acting(a.Mutations)
+	actions := management.Acting(a.Mutations)
 
 	return (a.Source.Type == v1alpha1.SourceCreation || a.Source.Type == v1alpha1.SourceApproval) &&
-		slices.Contains(actions, ActionCreate) && !slices.Contains(actions, ActionDelete)
+		slices.Contains(actions, management.ActionCreate) && !slices.Contains(actions, management.ActionDelete)
 }
 
 // taking returns what the record has to remember of allowances while the gate
@@ -168,7 +169,7 @@ func (m managed) taking(pending []v1alpha1.Allowance, serves []string) []v1alpha
 
 	for _, e := range m.record.Allowances {
 		taken := out
-		e.Mutations = slices.DeleteFunc(Acting(e.Mutations), func(action string) bool {
+		e.Mutations = slices.DeleteFunc(management.Acting(e.Mutations), func(action string) bool {
 			dropped := slices.Contains(m.record.Actions, action) && !slices.Contains(serves, action)
 
 			return dropped || has(taken, e, action)
@@ -191,7 +192,7 @@ func (m managed) notLanded(limits limits, now time.Time, a v1alpha1.Allowance) [
 // landedOf returns the actions of a recorded allowance that have served when
 // what the gate is open for has landed.
 func (m managed) landedOf(e v1alpha1.Allowance) []string {
-	return slices.DeleteFunc(Acting(e.Mutations), func(action string) bool {
+	return slices.DeleteFunc(management.Acting(e.Mutations), func(action string) bool {
 		return slices.Contains(m.record.Actions, action) && !m.lands(action)
 	})
 }
@@ -199,7 +200,7 @@ func (m managed) landedOf(e v1alpha1.Allowance) []string {
 // lands reports whether an action has served when what the gate is open for has landed. Delete serves until the
 // resource is gone.
 func (m managed) lands(action string) bool {
-	return slices.Contains(m.record.Actions, action) && action != ActionDelete
+	return slices.Contains(m.record.Actions, action) && action != management.ActionDelete
 }
 
 // foreign reports whether all verbs of an External allowance are another system's,

@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -39,10 +40,10 @@ type Options struct {
 	// any other action, or none (crossplane-runtime 1.20 and newer).
 	LateInitialize bool
 	// WithoutLateInitialize are kinds whose provider's runtime does not.
-	WithoutLateInitialize Kinds
+	WithoutLateInitialize management.Kinds
 	// WithoutDrift are kinds of which drift is not looked for: their providers show other values than their specs have, or not always
 	// the same ones.
-	WithoutDrift Kinds
+	WithoutDrift management.Kinds
 	// Identity is what decides in this installation which external object a managed resource stands for.
 	Identity identity.Fields
 	// Settle is how long a change must look applied where the resource's
@@ -195,7 +196,7 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 	p.m, p.given = byWindows(p.m, p.given, p.shared, now)
 
 	if p.pending = p.unserved(); p.m.awaitsCreation() {
-		p.pending = without(p.pending, ActionDelete)
+		p.pending = without(p.pending, management.ActionDelete)
 	}
 
 	// 3. The move.
@@ -222,10 +223,10 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 // actions, its default in every provider's CRD.
 func currentOf(u *unstructured.Unstructured) []string {
 	if resource.List(u.Object, "spec", "managementPolicies") == nil {
-		return order()
+		return management.Order()
 	}
 
-	return normalize(resource.Strings(u.Object, "spec", "managementPolicies"))
+	return management.Normalize(resource.Strings(u.Object, "spec", "managementPolicies"))
 }
 
 // within returns the widest set a gate may have: what the Composition asked
@@ -233,15 +234,15 @@ func currentOf(u *unstructured.Unstructured) []string {
 // explicit Delete would win over deletionPolicy (crossplane-runtime,
 // LegacyManagementPoliciesResolver.ShouldDelete).
 func within(u *unstructured.Unstructured, rec *v1alpha1.GateRecord, list []v1alpha1.Allowance) ([]string, error) {
-	desired, err := Desired(u)
+	desired, err := management.Desired(u)
 	keeps := allowance.GrantsDeletion(list) && kept(u, rec) != ""
 
-	if !orphaned(u) && !keeps || !slices.Contains(desired, ActionDelete) {
+	if !orphaned(u) && !keeps || !slices.Contains(desired, management.ActionDelete) {
 		return desired, err
 	}
 
-	if desired = slices.DeleteFunc(desired, func(a string) bool { return a == ActionDelete }); len(desired) == 0 {
-		return []string{ActionObserve}, err // Nothing at all would mean paused.
+	if desired = slices.DeleteFunc(desired, func(a string) bool { return a == management.ActionDelete }); len(desired) == 0 {
+		return []string{management.ActionObserve}, err // Nothing at all would mean paused.
 	}
 
 	return desired, err
@@ -253,7 +254,7 @@ func UnknownAnnotations(u *unstructured.Unstructured) []string {
 	var out []string
 
 	for key := range resource.Map(u.Object, "metadata", "annotations") {
-		if isUnknown(key) {
+		if management.IsUnknown(key) {
 			out = append(out, key)
 		}
 	}
@@ -295,7 +296,7 @@ func parseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
 	}
 
 	if rec.State == v1alpha1.GateUngated && !slices.Contains(UngatedRecords(), resource.Annotation(u, v1alpha1.AnnotationGate)) {
-		return nil, fmt.Errorf("cannot read annotation %q: %w", v1alpha1.AnnotationGate, errNotUnderstood)
+		return nil, fmt.Errorf("cannot read annotation %q: %w", v1alpha1.AnnotationGate, management.ErrNotUnderstood)
 	}
 
 	return rec, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 func TestAResourceStartsWithinWhatItsCompositionAsksFor(t *testing.T) {
@@ -34,7 +35,7 @@ func TestAResourceStartsWithinWhatItsCompositionAsksFor(t *testing.T) {
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := gate.Initial(tc.desired, tc.late)
+			got := management.Initial(tc.desired, tc.late)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nInitial, -want, +got:\n%s", tc.reason, diff)
 			}
@@ -43,19 +44,19 @@ func TestAResourceStartsWithinWhatItsCompositionAsksFor(t *testing.T) {
 }
 
 func TestSetsMeanTheSameInAnyOrder(t *testing.T) {
-	if !gate.Same([]string{"*"}, []string{"Delete", "Update", "Create", "LateInitialize", "Observe"}) || gate.Same([]string{"Observe"}, nil) {
+	if !management.Same([]string{"*"}, []string{"Delete", "Update", "Create", "LateInitialize", "Observe"}) || management.Same([]string{"Observe"}, nil) {
 		t.Error("sets are compared by what they mean")
 	}
 
-	if gate.Supported([]string{"Observe", "Update", "Delete"}) || gate.Supported([]string{"Observe", "LateInitialize", "Delete"}) || gate.Supported(nil) {
+	if management.Supported([]string{"Observe", "Update", "Delete"}) || management.Supported([]string{"Observe", "LateInitialize", "Delete"}) || management.Supported(nil) {
 		t.Error("crossplane-runtime refuses Update with Delete, LateInitialize with Delete, and takes nothing for paused")
 	}
 
-	if diff := cmp.Diff([]string{"Observe"}, gate.Closed([]string{"Observe", "Update"}, true)); diff != "" {
+	if diff := cmp.Diff([]string{"Observe"}, management.Closed([]string{"Observe", "Update"}, true)); diff != "" {
 		t.Errorf("Closed without LateInitialize asked for, -want, +got:\n%s", diff)
 	}
 
-	if diff := cmp.Diff([]string{"Create", "Update", "Delete"}, gate.Acting([]string{"*"})); diff != "" {
+	if diff := cmp.Diff([]string{"Create", "Update", "Delete"}, management.Acting([]string{"*"})); diff != "" {
 		t.Errorf("Acting of everything, -want, +got:\n%s", diff)
 	}
 }
@@ -224,7 +225,7 @@ func TestAnyMalformedAnnotationIsReportedAndOpensNothing(t *testing.T) {
 			t.Errorf("%s: error %v", key, err)
 		}
 
-		if len(gate.Acting(plan.Policies)) > 0 || plan.Move == gate.OpenUp {
+		if len(management.Acting(plan.Policies)) > 0 || plan.Move == gate.OpenUp {
 			t.Errorf("%s: %+v", key, plan)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -22,7 +23,7 @@ import (
 // someActions draws a set of actions.
 func someActions(t *rapid.T, label string) []string {
 	return rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
-		gate.ActionObserve, gate.ActionLateInitialize, gate.ActionCreate, gate.ActionUpdate, gate.ActionDelete, gate.ActionAll,
+		management.ActionObserve, management.ActionLateInitialize, management.ActionCreate, management.ActionUpdate, management.ActionDelete, management.ActionAll,
 	}), 0, 6, rapid.ID).Draw(t, label)
 }
 
@@ -54,7 +55,7 @@ func someAllowance(t *rapid.T) v1alpha1.Allowance {
 
 	a.Relation = v1alpha1.RelationExternal
 	a.Mutations = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
-		gate.ActionCreate, gate.ActionUpdate, gate.ActionDelete, gate.ActionAll, "apply",
+		management.ActionCreate, management.ActionUpdate, management.ActionDelete, management.ActionAll, "apply",
 	}), 1, 3, rapid.ID).Draw(t, "mutations")
 
 	return fixture.Sourced(a)
@@ -63,7 +64,7 @@ func someAllowance(t *rapid.T) v1alpha1.Allowance {
 func someRecord(t *rapid.T, list []v1alpha1.Allowance) *v1alpha1.GateRecord {
 	rec := &v1alpha1.GateRecord{
 		State:      rapid.SampledFrom([]v1alpha1.GateState{v1alpha1.GateOpen, v1alpha1.GateClosed}).Draw(t, "state"),
-		Actions:    gate.Acting(someActions(t, "actions")),
+		Actions:    management.Acting(someActions(t, "actions")),
 		Generation: rapid.Int64Range(1, 12).Draw(t, "gate's generation"),
 		Consumed:   rapid.Int64Range(0, 12).Draw(t, "consumed"),
 	}
@@ -116,7 +117,7 @@ func someResource(t *rapid.T) *unstructured.Unstructured {
 	}
 
 	if rapid.Bool().Draw(t, "asks") {
-		annotations[v1alpha1.AnnotationDesiredPolicies] = gate.FormatPolicies(someActions(t, "asked"))
+		annotations[v1alpha1.AnnotationDesiredPolicies] = management.FormatPolicies(someActions(t, "asked"))
 	}
 
 	if rapid.IntRange(0, 4).Draw(t, "seen") > 0 {
@@ -146,7 +147,7 @@ func someResource(t *rapid.T) *unstructured.Unstructured {
 
 // upperBound is the widest set a resource's gate may have now.
 func upperBound(t *rapid.T, u *unstructured.Unstructured, opts gate.Options) []string {
-	desired, err := gate.Desired(u)
+	desired, err := management.Desired(u)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,25 +164,25 @@ func upperBound(t *rapid.T, u *unstructured.Unstructured, opts gate.Options) []s
 
 	switch {
 	case rec == nil && current == nil:
-		asked = []string{gate.ActionCreate, gate.ActionUpdate}
+		asked = []string{management.ActionCreate, management.ActionUpdate}
 	case rec == nil:
-		asked = slices.DeleteFunc(gate.Acting(current), func(a string) bool { return a == gate.ActionDelete })
+		asked = slices.DeleteFunc(management.Acting(current), func(a string) bool { return a == management.ActionDelete })
 	case rec.State == v1alpha1.GateOpen:
 		asked = slices.Clone(rec.Actions)
 	}
 
 	for _, a := range list {
 		if allowance.External(a) && (rec == nil || a.Generation > rec.Consumed) {
-			asked = append(asked, gate.Acting(a.Mutations)...)
+			asked = append(asked, management.Acting(a.Mutations)...)
 		}
 	}
 
 	orphan := resource.String(u.Object, "spec", "deletionPolicy") == "Orphan"
 	asked = slices.DeleteFunc(asked, func(a string) bool {
-		return !slices.Contains(desired, a) || orphan && a == gate.ActionDelete
+		return !slices.Contains(desired, a) || orphan && a == management.ActionDelete
 	})
 
-	return append(asked, gate.Closed(desired, opts.LateInitialize)...)
+	return append(asked, management.Closed(desired, opts.LateInitialize)...)
 }
 
 // checkPlan checks what holds for every plan, and returns it.
@@ -219,7 +220,7 @@ func checkPlan(t *rapid.T, u *unstructured.Unstructured, opts gate.Options, now 
 		}
 	}
 
-	if desired, _ := gate.Desired(u); !gate.Supported(plan.Policies) && (len(desired) > 0 || len(plan.Policies) > 0) {
+	if desired, _ := management.Desired(u); !management.Supported(plan.Policies) && (len(desired) > 0 || len(plan.Policies) > 0) {
 		t.Fatalf("not supported: %+v", plan)
 	}
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -17,7 +18,7 @@ import (
 // its external resource by accident: its gate is open for Delete, or its
 // Composition asked to orphan.
 func MayDelete(u *unstructured.Unstructured) bool {
-	if slices.Contains(normalize(resource.Strings(u.Object, "spec", "managementPolicies")), ActionDelete) {
+	if slices.Contains(management.Normalize(resource.Strings(u.Object, "spec", "managementPolicies")), management.ActionDelete) {
 		return true
 	}
 
@@ -44,7 +45,7 @@ func AwaitsDelete(u *unstructured.Unstructured) bool {
 
 	p := planning{m: managed{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list, drifts: true}, shared: &sharing{}}
 
-	return slices.Contains(actionsOf(p.unserved()), ActionDelete)
+	return slices.Contains(actionsOf(p.unserved()), management.ActionDelete)
 }
 
 // Pending reports whether a managed resource is on its way: its gate is open, an
@@ -54,9 +55,9 @@ func Pending(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)
 
 	switch {
-	case Free(u) || Audited(u) && err == nil && rec != nil && rec.Audit:
+	case Free(u) || management.Audited(u) && err == nil && rec != nil && rec.Audit:
 		return unsynced(u)
-	case err != nil || gatedAgain(u, rec) == nil || rec.State == v1alpha1.GateOpen || Audited(u):
+	case err != nil || gatedAgain(u, rec) == nil || rec.State == v1alpha1.GateOpen || management.Audited(u):
 		return true
 	case rec.State == v1alpha1.GateUngated:
 		return unsynced(u)

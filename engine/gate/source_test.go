@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // runtimeSets reads what crossplane-runtime's resolver accepts from its source:
@@ -70,7 +70,7 @@ func actionsIn(tb testing.TB, call *ast.CallExpr) []string {
 
 		action := strings.TrimPrefix(sel.Sel.Name, "ManagementAction")
 		if action == "All" {
-			action = gate.ActionAll
+			action = management.ActionAll
 		}
 
 		out = append(out, action)
@@ -85,7 +85,7 @@ func TestTheSupportedSetsAreCrossplaneRuntimes(t *testing.T) {
 		t.Errorf("crossplane-runtime lists %d sets, not 15: has its source changed?", len(theirs))
 	}
 
-	actions := []string{gate.ActionObserve, gate.ActionLateInitialize, gate.ActionCreate, gate.ActionUpdate, gate.ActionDelete}
+	actions := []string{management.ActionObserve, management.ActionLateInitialize, management.ActionCreate, management.ActionUpdate, management.ActionDelete}
 	want, got := map[string]bool{}, map[string]bool{}
 
 	for bits := range 1 << len(actions) {
@@ -98,9 +98,9 @@ func TestTheSupportedSetsAreCrossplaneRuntimes(t *testing.T) {
 		}
 
 		name := strings.Join(set, " ")
-		got[name] = gate.Supported(set)
+		got[name] = management.Supported(set)
 		// The empty set pauses: it is accepted, and no state of a gate.
-		want[name] = len(set) > 0 && slices.ContainsFunc(theirs, func(s []string) bool { return gate.Same(s, set) })
+		want[name] = len(set) > 0 && slices.ContainsFunc(theirs, func(s []string) bool { return management.Same(s, set) })
 	}
 
 	if diff := cmp.Diff(want, got); diff != "" {

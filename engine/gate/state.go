@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 func (p planning) plan() Plan {
 	switch {
-	case Audited(p.m.u) || p.m.ungated():
+	case management.Audited(p.m.u) || p.m.ungated():
 		return p.m.leaveUngated()
 	case len(p.m.desired) == 0:
 		return p.m.paused(p.now, p.given)
@@ -40,8 +41,8 @@ func (p planning) unread(writable, recorded bool) Plan {
 	ungated := recorded && p.m.record != nil && p.m.record.State == v1alpha1.GateUngated ||
 		!recorded && strings.Contains(resource.Annotation(p.m.u, v1alpha1.AnnotationGate), string(v1alpha1.GateUngated))
 
-	switch acting := len(Acting(p.m.current)) > 0; {
-	case !acting, ungated, Audited(p.m.u), resource.Deleting(p.m.u):
+	switch acting := len(management.Acting(p.m.current)) > 0; {
+	case !acting, ungated, management.Audited(p.m.u), resource.Deleting(p.m.u):
 		return p.m.stay(why)
 	case writable && p.m.record != nil && p.m.record.State == v1alpha1.GateClosed:
 		p.m.desired = p.m.current
@@ -75,12 +76,12 @@ func (m managed) paused(now time.Time, given windowsGiven) Plan {
 
 // firstSight takes over what the function, or whoever made the resource, left.
 func (p planning) firstSight() Plan {
-	asked := slices.DeleteFunc(Acting(p.m.current), func(a string) bool { return a == ActionDelete })
-	if len(p.m.current) == 0 && slices.Contains(actionsOf(p.pending), ActionCreate) {
-		asked = []string{ActionCreate} // It was made paused.
+	asked := slices.DeleteFunc(management.Acting(p.m.current), func(a string) bool { return a == management.ActionDelete })
+	if len(p.m.current) == 0 && slices.Contains(actionsOf(p.pending), management.ActionCreate) {
+		asked = []string{management.ActionCreate} // It was made paused.
 	}
 
-	set, serves := Open(slices.Concat(asked, actionsOf(p.pending)), p.m.desired, p.m.late)
+	set, serves := management.Open(slices.Concat(asked, actionsOf(p.pending)), p.m.desired, p.m.late)
 
 	switch {
 	case len(serves) == 0:
@@ -99,7 +100,7 @@ func (p planning) firstSight() Plan {
 // First is the first move of the gate of a managed resource that is about to be made with it open; nil where it is not, and
 // where it is open for everything: nobody who knows of gates makes it so, and the API server refuses it.
 func First(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Plan {
-	if !Moved(resource.Strings(u.Object, "spec", "managementPolicies")) {
+	if !management.Moved(resource.Strings(u.Object, "spec", "managementPolicies")) {
 		return nil
 	}
 
@@ -111,7 +112,7 @@ func First(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Pl
 	delete(object, "status")
 
 	plan, err := PlanFor(&unstructured.Unstructured{Object: object}, Options{LateInitialize: lateInitialize}, now)
-	if err != nil || plan.Move != TakeOver || Audited(u) {
+	if err != nil || plan.Move != TakeOver || management.Audited(u) {
 		return nil
 	}
 
@@ -131,7 +132,7 @@ func Opening(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *
 	}
 
 	plan, err := PlanFor(u, Options{LateInitialize: lateInitialize, WithholdDelete: true}, now)
-	if err != nil || plan.Move != OpenUp || Same(plan.Policies, currentOf(u)) || resource.Deleting(u) || plan.LeavesBehind != nil {
+	if err != nil || plan.Move != OpenUp || management.Same(plan.Policies, currentOf(u)) || resource.Deleting(u) || plan.LeavesBehind != nil {
 		return nil
 	}
 
@@ -163,7 +164,7 @@ func SameRecord(a, b *unstructured.Unstructured) bool {
 	other, otherErr := parseRecord(b)
 
 	return err == nil && otherErr == nil && one != nil && other != nil && one.State == other.State && one.Generation == other.Generation &&
-		one.Creating == other.Creating && one.Unacknowledged == other.Unacknowledged && Same(one.Actions, other.Actions) &&
+		one.Creating == other.Creating && one.Unacknowledged == other.Unacknowledged && management.Same(one.Actions, other.Actions) &&
 		one.Consumed == other.Consumed && one.Existed == other.Existed && one.Keeps == other.Keeps
 }
 
@@ -172,7 +173,7 @@ func SameRecord(a, b *unstructured.Unstructured) bool {
 // other.
 func (p planning) takeOver() Plan {
 	plan := p.shut("taken over")
-	plan.Record.Unacknowledged = Same(p.m.current, order())
+	plan.Record.Unacknowledged = management.Same(p.m.current, management.Order())
 
 	return plan
 }
@@ -266,26 +267,26 @@ func (p planning) untilAcknowledged() Plan {
 // not delete orphans the external resource. No record, no opening: without an
 // allowance for Delete the external resource stays.
 func (p planning) whileDeleting() Plan {
-	open := p.m.record != nil && p.m.record.State == v1alpha1.GateOpen && slices.Contains(p.m.record.Actions, ActionDelete)
+	open := p.m.record != nil && p.m.record.State == v1alpha1.GateOpen && slices.Contains(p.m.record.Actions, management.ActionDelete)
 
 	replaced := p.m.replaced()
 
 	switch {
-	case slices.Contains(p.m.desired, ActionDelete) && (open && p.shared.twinned() || !open && p.m.asksToDelete() && p.shared.is()):
+	case slices.Contains(p.m.desired, management.ActionDelete) && (open && p.shared.twinned() || !open && p.m.asksToDelete() && p.shared.is()):
 		return p.keepShut("being deleted, and " + p.shared.text)
-	case !slices.Contains(p.m.desired, ActionDelete):
+	case !slices.Contains(p.m.desired, management.ActionDelete):
 		return p.keepShut("being deleted, and its external object is to be orphaned")
 	case len(replaced) > 0:
 		return p.keepShut("being deleted, and " + p.m.waitsForReplacement(replaced))
-	case !open && !slices.Contains(actionsOf(p.pending), ActionDelete):
+	case !open && !slices.Contains(actionsOf(p.pending), management.ActionDelete):
 		return p.keepShut("being deleted, without recorded permission to delete its external object")
 	case open:
-		if set, _ := Open(p.m.record.Actions, p.m.desired, p.m.late); Same(set, p.m.current) {
+		if set, _ := management.Open(p.m.record.Actions, p.m.desired, p.m.late); management.Same(set, p.m.current) {
 			return p.waiting(lack{wait: WaitGone, text: missingGone})
 		}
 	}
 
-	set, serves := Open([]string{ActionDelete}, p.m.desired, p.m.late)
+	set, serves := management.Open([]string{management.ActionDelete}, p.m.desired, p.m.late)
 
 	return p.m.move(p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
 		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.consumed(), Allowances: p.m.taking(p.pending, serves),
@@ -295,7 +296,7 @@ func (p planning) whileDeleting() Plan {
 // keepShut closes the gate of a resource being deleted, if it is not closed, or if its provider would wait for an external object that
 // is gone.
 func (p planning) keepShut(why string) Plan {
-	if p.m.isShut() && (Same(p.m.current, p.m.shutSet()) || !saysGone(p.m.u, p.m.record)) {
+	if p.m.isShut() && (management.Same(p.m.current, p.m.shutSet()) || !saysGone(p.m.u, p.m.record)) {
 		return p.m.stay(why)
 	}
 
@@ -331,7 +332,7 @@ func (p planning) whileOpen() Plan {
 		return p.close("its Composition does not compose it any more")
 	}
 
-	if !Same(serves, p.m.record.Actions) || !Same(set, p.m.current) || p.m.unrecorded(p.pending, serves) {
+	if !management.Same(serves, p.m.record.Actions) || !management.Same(set, p.m.current) || p.m.unrecorded(p.pending, serves) {
 		return p.unlessLanded(p.m.move(p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
 			State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.consumed(),
 			Creating: p.m.record.Creating, Allowances: p.m.taking(p.pending, serves), Existed: p.m.record.Existed,
@@ -369,9 +370,9 @@ func (m managed) stillAllowed(pending []v1alpha1.Allowance) []string {
 		return nil
 	}
 
-	if slices.Contains(actionsOf(pending), ActionDelete) {
+	if slices.Contains(actionsOf(pending), management.ActionDelete) {
 		return m.record.Actions
 	}
 
-	return slices.DeleteFunc(slices.Clone(m.record.Actions), func(a string) bool { return a == ActionDelete })
+	return slices.DeleteFunc(slices.Clone(m.record.Actions), func(a string) bool { return a == management.ActionDelete })
 }

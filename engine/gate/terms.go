@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -35,7 +36,7 @@ func underWay(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
 	}
 
 	return slices.DeleteFunc(slices.Clone(rec.Allowances), func(a v1alpha1.Allowance) bool {
-		return !slices.ContainsFunc(Acting(a.Mutations), func(action string) bool { return slices.Contains(rec.Actions, action) })
+		return !slices.ContainsFunc(management.Acting(a.Mutations), func(action string) bool { return slices.Contains(rec.Actions, action) })
 	})
 }
 

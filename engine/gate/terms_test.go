@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -278,7 +279,7 @@ func TestWhoAskedIsSaidOfOpeningsAndClosings(t *testing.T) {
 	}
 
 	u = follow(t, u, plan)
-	setPolicies(u, gate.ActionAll)
+	setPolicies(u, management.ActionAll)
 
 	if plan = planFor(t, u, opts, opening.Add(time.Hour)); plan.Move != gate.CloseUp || len(plan.By) > 0 {
 		t.Errorf("put back, which is not allowed: %+v", plan.By)

@@ -11,6 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -38,7 +39,7 @@ func Trim(u *unstructured.Unstructured, more identity.Fields) {
 // annotations and conditions: where the gate is open, or about to be opened.
 func compares(u *unstructured.Unstructured) bool {
 	rec, err := parseRecord(u)
-	if err != nil || rec == nil && Governed(u) || rec != nil && rec.State != v1alpha1.GateClosed ||
+	if err != nil || rec == nil && management.Governed(u) || rec != nil && rec.State != v1alpha1.GateClosed ||
 		lost(u, rec) || replacedOutside(u, rec) || len(Drift(u)) > 0 {
 		return true
 	}

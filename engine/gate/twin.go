@@ -11,6 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -94,7 +95,7 @@ func Twin(u *unstructured.Unstructured, others []unstructured.Unstructured, more
 	for i := range others {
 		other := &others[i]
 
-		if other.GetKind() != u.GetKind() || itself(u, other) || !Governed(other) || !acts(other) || endsWithIt(other) {
+		if other.GetKind() != u.GetKind() || itself(u, other) || !management.Governed(other) || !acts(other) || endsWithIt(other) {
 			continue
 		}
 
@@ -113,9 +114,9 @@ func itself(a, b *unstructured.Unstructured) bool {
 
 // acts reports whether what a managed resource's Composition asks for is more than to observe.
 func acts(u *unstructured.Unstructured) bool {
-	asked, err := Desired(u)
+	asked, err := management.Desired(u)
 
-	return err != nil || len(Acting(asked)) > 0 && !orphaned(u)
+	return err != nil || len(management.Acting(asked)) > 0 && !orphaned(u)
 }
 
 // endsWithIt reports whether a managed resource is being deleted, and may be with its external object.

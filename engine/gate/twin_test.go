@@ -15,6 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // called gives a managed resource the name of its external object.
@@ -182,7 +183,7 @@ func TestAWindowOpensNoGateOfWhatTwoStandFor(t *testing.T) {
 		Spec: v1alpha1.UpgradeAllowanceSpec{
 			ValidFrom: metav1.NewTime(opening.Add(-time.Hour)), ValidUntil: metav1.NewTime(opening.Add(time.Hour)),
 			Selector: &metav1.LabelSelector{},
-			Allow:    []v1alpha1.Permission{{Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionUpdate}}},
+			Allow:    []v1alpha1.Permission{{Relation: v1alpha1.RelationExternal, Mutations: []string{management.ActionUpdate}}},
 		},
 	}
 

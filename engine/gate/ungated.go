@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -80,7 +81,7 @@ func unproven(rec *v1alpha1.GateRecord) bool { return rec.Creating || rec.Unackn
 // what is not allowed, and does so no longer: none, as that of a resource that
 // it finds.
 func gatedAgain(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) *v1alpha1.GateRecord {
-	if rec != nil && rec.Audit && !Audited(u) {
+	if rec != nil && rec.Audit && !management.Audited(u) {
 		return nil
 	}
 
@@ -89,7 +90,7 @@ func gatedAgain(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) *v1alpha
 
 // Free reports whether a managed resource is composed in mode Audit, and has no gate.
 func Free(u *unstructured.Unstructured) bool {
-	return resource.IsManaged(u) && Audited(u) && !Governed(u)
+	return resource.IsManaged(u) && management.Audited(u) && !management.Governed(u)
 }
 
 // Unopened returns those of a list of allowances that do not wait for a gate to
@@ -104,17 +105,17 @@ func Unopened(list []v1alpha1.Allowance) []v1alpha1.Allowance {
 func (m managed) leaveUngated() Plan {
 	why := "not gated: its provider does not support management policies, and applies every change"
 	unsupported := m.record != nil && m.record.State == v1alpha1.GateUngated && !m.record.Audit
-	rec := v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateUngated, Audit: Audited(m.u) && !unsupported}
+	rec := v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateUngated, Audit: management.Audited(m.u) && !unsupported}
 
 	if rec.Audit {
 		why = "not gated: its Composition runs the function in mode Audit, and every change is applied"
 	}
 
-	desired, _ := ParseDesired(m.u) // It parsed before.
+	desired, _ := management.ParseDesired(m.u) // It parsed before.
 
 	asked := desired.Policies
 	if asked == nil {
-		asked = []string{ActionAll}
+		asked = []string{management.ActionAll}
 	}
 
 	// To such a provider not even the list of all actions is the same as *.

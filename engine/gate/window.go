@@ -11,6 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -35,7 +36,7 @@ type windowsGiven struct {
 // that it selects; none where it is about anything else. It is never Delete: an
 // external object goes because its managed resource is deleted, with a record.
 func GivesBy(w *v1alpha1.UpgradeAllowance) []string {
-	return slices.DeleteFunc(Acting(allowance.ActionsOfWindow(w)), func(a string) bool { return a == ActionDelete })
+	return slices.DeleteFunc(management.Acting(allowance.ActionsOfWindow(w)), func(a string) bool { return a == management.ActionDelete })
 }
 
 // gives reports whether a window gives the resource something now.
@@ -111,7 +112,7 @@ func takeBack(m managed, given windowsGiven, shared *sharing, now time.Time) (ma
 
 	for _, a := range underWay(m.record) {
 		if over(a) {
-			gave = append(gave, Acting(a.Mutations)...)
+			gave = append(gave, management.Acting(a.Mutations)...)
 		}
 	}
 

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -97,7 +97,7 @@ func NewRecord(u *unstructured.Unstructured, now time.Time) Record {
 	spec := map[string]any{}
 	maps.Copy(spec, resource.Map(u.Object, "spec"))
 
-	spec["managementPolicies"] = []any{gate.ActionObserve}
+	spec["managementPolicies"] = []any{management.ActionObserve}
 	r.Object.Object["spec"] = spec
 
 	return r

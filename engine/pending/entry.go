@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -165,7 +166,7 @@ func (s *summary) entryOf(o *Object, h v1alpha1.HeldChange) *entry {
 	}
 
 	if len(h.Follows) == 0 && gated(o) && external(h.Field) {
-		e.HeldChange.Follows = []string{gate.ActionUpdate}
+		e.HeldChange.Follows = []string{management.ActionUpdate}
 	}
 
 	if e.HeldChange.Cause.Type == v1alpha1.CauseDrift {

@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -30,7 +30,7 @@ type Input struct {
 	// Previous is the status before.
 	Previous v1alpha1.PendingChangeStatus
 	// WithoutDrift are kinds of which drift is not looked for.
-	WithoutDrift gate.Kinds
+	WithoutDrift management.Kinds
 	// ShowForeign shows the values of objects in other namespaces than the root's, too.
 	ShowForeign bool
 	// Now is the time, of which no more than seconds count.

@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
@@ -134,7 +135,7 @@ func (c *Reconciler) lingers(ctx context.Context, k kind.Served, found *discover
 // left reports whether an object needs its guards all the same.
 func (c *Reconciler) left(ctx context.Context, u *unstructured.Unstructured, found *discovery.Findings) (bool, error) {
 	ref, ok := resource.ParentOf(u)
-	if !ok || !gate.Governed(u) {
+	if !ok || !management.Governed(u) {
 		return gate.Left(u, nil, false), nil
 	}
 

@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
@@ -90,7 +91,7 @@ func TestAWindowOpensByItselfTheGatesOfWhatItSelectsAndIsCounted(t *testing.T) {
 	}
 
 	a := live(t, c, "a")
-	if got := resource.Strings(a.Object, "spec", "managementPolicies"); !gate.Same(got, []string{"Observe", "LateInitialize", "Update"}) {
+	if got := resource.Strings(a.Object, "spec", "managementPolicies"); !management.Same(got, []string{"Observe", "LateInitialize", "Update"}) {
 		t.Errorf("the selected one has %v", got)
 	}
 

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
@@ -71,7 +71,7 @@ func (g *Gateless) Init() *Gateless {
 func (g *Gateless) observe(ctx context.Context, u *unstructured.Unstructured) (time.Duration, error) {
 	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
 
-	if !resource.IsManaged(u) || gate.Governed(u) || gate.Audited(u) {
+	if !resource.IsManaged(u) || management.Governed(u) || management.Audited(u) {
 		g.forget(gk, key)
 
 		return 0, nil

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/deletion"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
@@ -113,7 +113,7 @@ func (r *Reconciler) reconcileObject(ctx context.Context, u *unstructured.Unstru
 
 	// What becomes of its parent holds up nothing but its deletion.
 	var kept error
-	if r.Gated && (gate.Governed(u) || object.HasFinalizer(u)) {
+	if r.Gated && (management.Governed(u) || object.HasFinalizer(u)) {
 		kept = r.Owners.EnsureFinalizer(ctx, u)
 	}
 
@@ -133,7 +133,7 @@ func (r *Reconciler) reconcileObject(ctx context.Context, u *unstructured.Unstru
 // reconcileStaying does what there is to do about an object that does not go; its parent may be kept until it knows
 // what that means for it, or not yet.
 func (r *Reconciler) reconcileStaying(ctx context.Context, u *unstructured.Unstructured, kept bool) (reconcile.Result, error) {
-	if !gate.Governed(u) {
+	if !management.Governed(u) {
 		err := r.Composed.ReportNotRun(ctx, r.Parents.Writer, u)
 		if err != nil && !apierrors.IsForbidden(err) {
 			return reconcile.Result{}, err

@@ -23,7 +23,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
@@ -54,7 +54,7 @@ type Reconciler struct {
 	// ShowForeign shows values of objects in other namespaces than their root's.
 	ShowForeign bool
 	// WithoutDrift are kinds of which drift is not looked for.
-	WithoutDrift gate.Kinds
+	WithoutDrift management.Kinds
 	Now          func() time.Time
 
 	metrics   *Metrics

@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // windowSource is where the controller of a kind hears of windows that open gates by
@@ -80,7 +81,7 @@ func (w *Watches) selected(ctx context.Context, gvk schema.GroupVersionKind, win
 		u := &list.Items[i]
 
 		for _, window := range about {
-			if gate.Governed(u) && allowance.Selects(window, u) {
+			if management.Governed(u) && allowance.Selects(window, u) {
 				pass(client.ObjectKeyFromObject(u))
 
 				break

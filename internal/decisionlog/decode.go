@@ -18,9 +18,9 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -56,7 +56,7 @@ var errUnrecorded = errors.New("it was not asked when this was decided")
 // settings are the record's. What it asks for that the record does not know is added to the
 // unknown. The error is of a record that does not make sense.
 func (d *Decision) Request(by *inforce.Set, unknown *Unknown) (request.Request, error) {
-	kinds, err := gate.ParseKinds(d.Settings.WithoutLateInitialize)
+	kinds, err := management.ParseKinds(d.Settings.WithoutLateInitialize)
 	if err != nil {
 		return request.Request{}, fmt.Errorf("cannot read settings: %w", err)
 	}

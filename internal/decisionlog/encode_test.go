@@ -13,9 +13,9 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/internal/decisionlog"
 )
@@ -93,12 +93,12 @@ func TestARequestIsReadAsItWasRecorded(t *testing.T) {
 	}{
 		"AllKinds": {
 			"All providers' runtimes may be old ones.",
-			request.Request{Basis: request.Basis{Settings: request.Settings{WithoutLateInitialize: gate.AllKinds()}}},
+			request.Request{Basis: request.Basis{Settings: request.Settings{WithoutLateInitialize: management.AllKinds()}}},
 		},
 		"SomeKinds": {
 			"Or those of a group, or of a kind.",
 			request.Request{Basis: request.Basis{Settings: request.Settings{
-				WithoutLateInitialize: gate.Kinds{{Group: "example.org", Kind: "*"}, {Group: "other.org", Kind: "Bucket"}},
+				WithoutLateInitialize: management.Kinds{{Group: "example.org", Kind: "*"}, {Group: "other.org", Kind: "Bucket"}},
 			}}},
 		},
 		"NoOptions":    {"Options that say nothing are not none.", request.Request{Options: map[string]any{}}},

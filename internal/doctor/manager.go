@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -51,7 +51,7 @@ type Manager struct {
 	// shows it.
 	MaxOpen time.Duration
 	// WithoutDrift are kinds of which it looks for no drift.
-	WithoutDrift gate.Kinds
+	WithoutDrift management.Kinds
 }
 
 // FindManager finds the manager however it was installed: by what it writes on
@@ -97,7 +97,7 @@ func (m *Manager) recorded(u *unstructured.Unstructured) {
 	m.MaxOpen = rec.MaxOpen.Duration
 
 	if len(rec.WithoutDrift) > 0 {
-		m.WithoutDrift, _ = gate.ParseKinds(rec.WithoutDrift) // The manager has read them.
+		m.WithoutDrift, _ = management.ParseKinds(rec.WithoutDrift) // The manager has read them.
 	}
 
 	switch {

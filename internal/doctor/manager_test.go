@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // The configuration that a manager keeps, as an earlier version wrote it and as
@@ -90,7 +90,7 @@ func TestTheManagerIsFoundHoweverItWasInstalled(t *testing.T) {
 			reason: "What it says of itself goes before all else.", configuration: signed, deployment: charted,
 			want: Manager{
 				By: "ValidatingWebhookConfiguration kausality", Version: "v1.2.3", Namespace: "team", ServiceAccount: "signer",
-				Heartbeat: "beat", Leader: "lead", Elected: true, Secret: "cert", MaxOpen: 2 * time.Hour, WithoutDrift: gate.Kinds{{Group: "s3.aws.upbound.io", Kind: "Bucket"}},
+				Heartbeat: "beat", Leader: "lead", Elected: true, Secret: "cert", MaxOpen: 2 * time.Hour, WithoutDrift: management.Kinds{{Group: "s3.aws.upbound.io", Kind: "Bucket"}},
 			},
 		},
 		"RecordOfAProvider": {

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -40,7 +41,7 @@ func Held(objects []*unstructured.Unstructured) []v1alpha1.HeldChange {
 	}
 
 	for _, u := range objects {
-		gated[u.GetUID()] = gate.Governed(u) && !gate.Ungated(u)
+		gated[u.GetUID()] = management.Governed(u) && !gate.Ungated(u)
 	}
 
 	for _, u := range objects {

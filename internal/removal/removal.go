@@ -15,6 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -61,7 +62,7 @@ type Options struct {
 	// Forget has the annotations go, too.
 	Forget bool
 	// WithoutLateInitialize are kinds whose closed gates leave that out.
-	WithoutLateInitialize gate.Kinds
+	WithoutLateInitialize management.Kinds
 	// Gone says which owners are there no more.
 	Gone orphan.Gone
 }
@@ -97,7 +98,7 @@ func planFor(u *unstructured.Unstructured, opts Options) (Plan, error) {
 	plan := Plan{}
 	spec, metadata := map[string]any{}, map[string]any{}
 
-	if gate.Governed(u) && !gate.Ungated(u) {
+	if management.Governed(u) && !gate.Ungated(u) {
 		if err := plan.leave(u, opts, spec, metadata); err != nil {
 			return Plan{}, err
 		}
@@ -133,14 +134,14 @@ func planFor(u *unstructured.Unstructured, opts Options) (Plan, error) {
 
 // leave says how a managed resource with a gate is left.
 func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata map[string]any) error {
-	desired, err := gate.ParseDesired(u)
+	desired, err := management.ParseDesired(u)
 	if err != nil {
 		return err //nolint:wrapcheck // PlanFor names the object.
 	}
 
 	asked := desired.Policies
 	if asked == nil {
-		asked = []string{gate.ActionAll}
+		asked = []string{management.ActionAll}
 	}
 
 	closed := closedSet(u, asked, opts)
@@ -161,7 +162,7 @@ func (p *Plan) leave(u *unstructured.Unstructured, opts Options, spec, metadata 
 	case opts.Leave == LeaveClosed:
 		p.FinalState, p.Policies = Closed, closed
 		// What the function says it asks for is * where it says nothing.
-		p.Returns = len(u.GetOwnerReferences()) > 0 && !slices.Equal(asked, []string{gate.ActionAll}) && len(gate.Acting(asked)) > 0
+		p.Returns = len(u.GetOwnerReferences()) > 0 && !slices.Equal(asked, []string{management.ActionAll}) && len(management.Acting(asked)) > 0
 	default:
 		p.FinalState, p.Policies = Opened, asked
 	}
@@ -225,7 +226,7 @@ func alone(u *unstructured.Unstructured) bool {
 // closedSet is that of a closed gate: as it is, where it is closed.
 func closedSet(u *unstructured.Unstructured, asked []string, opts Options) []string {
 	live := resource.Strings(u.Object, "spec", "managementPolicies")
-	if len(live) > 0 && len(gate.Acting(live)) == 0 {
+	if len(live) > 0 && len(management.Acting(live)) == 0 {
 		return live
 	}
 
@@ -233,7 +234,7 @@ func closedSet(u *unstructured.Unstructured, asked []string, opts Options) []str
 		return []string{} // Paused, as it was asked for.
 	}
 
-	return gate.Closed(asked, !opts.WithoutLateInitialize.Has(u.GroupVersionKind().GroupKind()))
+	return management.Closed(asked, !opts.WithoutLateInitialize.Has(u.GroupVersionKind().GroupKind()))
 }
 
 // owners are the references to owners that are there, and whether any is not.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // writer writes policies.
@@ -241,7 +241,7 @@ func (g *graph) deletion(external bool) []v1alpha1.Permission {
 	}
 
 	if managed && external {
-		out = append(out, v1alpha1.Permission{Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionDelete}})
+		out = append(out, v1alpha1.Permission{Relation: v1alpha1.RelationExternal, Mutations: []string{management.ActionDelete}})
 	}
 
 	return out

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // maxItems is how many fields, mutations and permissions a policy has at most.
@@ -193,9 +193,9 @@ func (g *group) permissions(external bool) []v1alpha1.Permission {
 		}
 
 		if a.external && external {
-			verb := gate.ActionUpdate
+			verb := management.ActionUpdate
 			if a.mutation.Pseudo() {
-				verb = gate.ActionCreate
+				verb = management.ActionCreate
 			}
 
 			verbs = appendNew(verbs, verb)

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -169,7 +169,7 @@ func (c cluster) rollPart(ctx context.Context, name string) (*unstructured.Unstr
 		return nil, false, errors.Join(err, world.ErrOther)
 	}
 
-	open := resource.Annotation(live[name], v1alpha1.AnnotationGate) == "" && slices.Equal(policies(live[name]), []string{gate.ActionAll})
+	open := resource.Annotation(live[name], v1alpha1.AnnotationGate) == "" && slices.Equal(policies(live[name]), []string{management.ActionAll})
 
 	return live[name], !open, nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -340,14 +341,14 @@ func TestWhatComesBackFromABackupDestroysNothing(t *testing.T) { //nolint:tparal
 		owners[0].UID = "of-before"
 		backup.SetOwnerReferences(owners)
 
-		if err := errors.Join(unstructured.SetNestedStringSlice(backup.Object, []string{gate.ActionAll}, "spec", "managementPolicies"),
+		if err := errors.Join(unstructured.SetNestedStringSlice(backup.Object, []string{management.ActionAll}, "spec", "managementPolicies"),
 			controller(t, annaName).Create(ctx, backup)); err != nil {
 			return err
 		}
 
 		kept := func(ctx context.Context) error {
 			u, err := c.get(ctx, objectKind(), backup.GetName())
-			if set := resource.Strings(u.Object, "spec", "managementPolicies"); err != nil || !gate.Same(set, []string{gate.ActionObserve}) {
+			if set := resource.Strings(u.Object, "spec", "managementPolicies"); err != nil || !management.Same(set, []string{management.ActionObserve}) {
 				return fmt.Errorf("it has %v: %w", set, errors.Join(err, world.ErrOther))
 			}
 

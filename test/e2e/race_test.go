@@ -25,7 +25,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -286,10 +286,10 @@ func (s *spectator) object(u *unstructured.Unstructured, event watch.EventType) 
 	s.state[u.GetName()] = rec.State
 
 	set, ok := resource.Value(u.Object, "spec", "managementPolicies")
-	open := gate.Acting(resource.Strings(u.Object, "spec", "managementPolicies"))
+	open := management.Acting(resource.Strings(u.Object, "spec", "managementPolicies"))
 
 	switch {
-	case !ok, slices.Contains(open, gate.ActionAll), slices.Contains(open, gate.ActionDelete):
+	case !ok, slices.Contains(open, management.ActionAll), slices.Contains(open, management.ActionDelete):
 	case rec.State == v1alpha1.GateClosed && len(open) == 0:
 		return
 	case rec.State == v1alpha1.GateOpen && rec.Creating:

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -183,7 +183,7 @@ func (c cluster) slots(want int) check {
 		}
 
 		for _, u := range live {
-			if !gate.Governed(u) || len(gate.Acting(policies(u))) > 0 {
+			if !management.Governed(u) || len(management.Acting(policies(u))) > 0 {
 				return fmt.Errorf("%s has %v: %w", u.GetName(), policies(u), world.ErrOther)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -242,7 +242,7 @@ func (s *sets) add(u *unstructured.Unstructured) {
 	}
 
 	if c, _ := resource.ConditionOf(u, resource.ConditionSynced); strings.Contains(c.Message, "not supported") ||
-		set != "" && !gate.Supported(policies(u)) {
+		set != "" && !management.Supported(policies(u)) {
 		s.wrong = append(s.wrong, set+": "+c.Message)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
@@ -311,12 +311,12 @@ func narrow(u *unstructured.Unstructured, given func(v1alpha1.Allowance) bool) e
 		return fmt.Errorf("the gate has no record: %w", errors.Join(err, world.ErrOther))
 	}
 
-	open := gate.Acting(resource.Strings(u.Object, "spec", "managementPolicies"))
+	open := management.Acting(resource.Strings(u.Object, "spec", "managementPolicies"))
 	if len(open) == 0 && rec.State == v1alpha1.GateClosed {
 		return nil
 	}
 
-	if slices.Equal(open, []string{gate.ActionUpdate}) && slices.Equal(rec.Actions, open) &&
+	if slices.Equal(open, []string{management.ActionUpdate}) && slices.Equal(rec.Actions, open) &&
 		len(rec.Allowances) > 0 && !slices.ContainsFunc(rec.Allowances, not(given)) {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -28,7 +28,7 @@ import (
 // deletionSteps are those of a Claim's deletion, in order.
 func deletionSteps() []step {
 	deletes := func(a v1alpha1.Allowance) bool {
-		return allowance.External(a) && slices.Contains(a.Mutations, gate.ActionDelete)
+		return allowance.External(a) && slices.Contains(a.Mutations, management.ActionDelete)
 	}
 
 	return []step{
@@ -37,7 +37,7 @@ func deletionSteps() []step {
 		}},
 		{"delete-stamped", func(s sight) bool { return s[managed] == nil || carries(s[managed], deletes) }},
 		{"gate-open", func(s sight) bool {
-			return s[managed] == nil || slices.Contains(resource.Strings(s[managed].Object, "spec", "managementPolicies"), gate.ActionDelete)
+			return s[managed] == nil || slices.Contains(resource.Strings(s[managed].Object, "spec", "managementPolicies"), management.ActionDelete)
 		}},
 		{"external-gone", func(s sight) bool { return s[external] == nil }},
 	}
@@ -197,7 +197,7 @@ func (d *database) ended(ctx context.Context, since int64) error {
 	var errs []error
 
 	for _, u := range list {
-		open := gate.Acting(resource.Strings(u.Object, "spec", "managementPolicies"))
+		open := management.Acting(resource.Strings(u.Object, "spec", "managementPolicies"))
 
 		rec, err := allowance.ParseGate(u)
 		if err != nil || rec == nil {
@@ -206,7 +206,7 @@ func (d *database) ended(ctx context.Context, since int64) error {
 
 		switch {
 		case len(open) == 0 && rec.State == v1alpha1.GateClosed && !resource.Deleting(u):
-		case slices.Equal(open, []string{gate.ActionDelete}) && slices.Equal(rec.Actions, open) &&
+		case slices.Equal(open, []string{management.ActionDelete}) && slices.Equal(rec.Actions, open) &&
 			len(rec.Allowances) > 0 && rec.Allowances[0].Initiator == hansUser:
 		default:
 			errs = append(errs, fmt.Errorf("at generation %d the gate was open for %v, with the record %+v: %w", u.GetGeneration(), open, rec, world.ErrOther))

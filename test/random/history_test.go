@@ -17,7 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -83,7 +83,7 @@ func (p *past) judge(u *unstructured.Unstructured) string {
 
 	defer func() { p.consumed = max(p.consumed, rec.Consumed) }()
 
-	for _, action := range gate.Acting(resource.Strings(u.Object, "spec", "managementPolicies")) {
+	for _, action := range management.Acting(resource.Strings(u.Object, "spec", "managementPolicies")) {
 		if !granted(rec, action, p.consumed) {
 			return fmt.Sprintf("it is open for %s, without an allowance above %d: %+v", action, p.consumed, *rec)
 		}
@@ -112,11 +112,11 @@ func grants(a v1alpha1.Allowance, action string) bool {
 
 	switch a.Policy {
 	case "server-creation":
-		return a.Initiator == crossplaneName && action != gate.ActionDelete
+		return a.Initiator == crossplaneName && action != management.ActionDelete
 	case "server-change":
-		return a.Initiator == hansName && action == gate.ActionUpdate
+		return a.Initiator == hansName && action == management.ActionUpdate
 	case "server-deletion":
-		return a.Initiator == hansName && action == gate.ActionDelete
+		return a.Initiator == hansName && action == management.ActionDelete
 	default:
 		return false
 	}

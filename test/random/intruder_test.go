@@ -17,7 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/provider/external"
@@ -77,7 +77,7 @@ func (p *play) pryOpen(ctx context.Context) error {
 	}
 
 	is := resource.Strings(u.Object, "spec", "managementPolicies")
-	if rec != nil && (len(is) == 0 || !gate.Same(gate.Acting(is), gate.Acting(rec.Actions))) {
+	if rec != nil && (len(is) == 0 || !management.Same(management.Acting(is), management.Acting(rec.Actions))) {
 		return fmt.Errorf("somebody moved the gate to %v, which is %v: %w", is, *rec, world.ErrOther)
 	}
 
@@ -88,7 +88,7 @@ func (p *play) pryOpen(ctx context.Context) error {
 func (p *play) forge(ctx context.Context) error {
 	who := []client.Client{p.hans, p.anna, p.crossplane}[p.rng.IntN(3)]
 	forged := fixture.AllSourced([]v1alpha1.Allowance{{
-		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionUpdate, gate.ActionDelete},
+		Relation: v1alpha1.RelationExternal, Mutations: []string{management.ActionUpdate, management.ActionDelete},
 		Generation: 1_000_000, Initiator: forger, Policy: "server-change",
 	}})
 

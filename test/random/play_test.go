@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/test/provider/external"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -346,7 +346,7 @@ func (p *play) granted(c external.Call) bool {
 		return slices.ContainsFunc(allowancesOf(c), func(a v1alpha1.Allowance) bool { return grants(a, string(c.Verb)) })
 	}
 
-	return slices.Contains(gate.Acting(c.Managed.Policies), string(c.Verb)) && granted(&rec, string(c.Verb), rec.Consumed)
+	return slices.Contains(management.Acting(c.Managed.Policies), string(c.Verb)) && granted(&rec, string(c.Verb), rec.Consumed)
 }
 
 // report shows all there is to know about a play that went wrong.

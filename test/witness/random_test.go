@@ -21,6 +21,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
@@ -309,7 +310,7 @@ func (y *play) ready(ctx context.Context) error {
 func (y *play) shut(kind string) check {
 	return func(ctx context.Context) error {
 		u, err := y.get(ctx, managedKind(kind))
-		if err == nil && len(gate.Acting(policies(u))) > 0 {
+		if err == nil && len(management.Acting(policies(u))) > 0 {
 			err = fmt.Errorf("the gate of %s is open: %w", kind, world.ErrOther)
 		}
 

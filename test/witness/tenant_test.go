@@ -28,7 +28,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
@@ -281,7 +281,7 @@ func (x tenant) closed(kinds ...string) check {
 				return err
 			}
 
-			if rec == nil || rec.State != v1alpha1.GateClosed || len(list) > 0 || len(gate.Acting(policies(u))) > 0 {
+			if rec == nil || rec.State != v1alpha1.GateClosed || len(list) > 0 || len(management.Acting(policies(u))) > 0 {
 				return fmt.Errorf("the gate of %s is %+v, with allowances %+v: %w", kind, rec, list, world.ErrOther)
 			}
 		}
@@ -298,7 +298,7 @@ func (x tenant) open(kind string, actions ...string) check {
 			return err
 		}
 
-		if got := gate.Acting(policies(u)); !slices.Equal(got, actions) {
+		if got := management.Acting(policies(u)); !slices.Equal(got, actions) {
 			return fmt.Errorf("the gate of %s is open for %q, want %q: %w", kind, got, actions, world.ErrOther)
 		}
 

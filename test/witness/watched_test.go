@@ -21,7 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -134,7 +134,7 @@ func (h *watched) addValue(s subject, u *unstructured.Unstructured, field string
 
 // measure notes how long a gate stood open.
 func (h *watched) measure(s subject, rec *v1alpha1.GateRecord, set []string) {
-	acting := strings.Join(gate.Acting(set), "+")
+	acting := strings.Join(management.Acting(set), "+")
 	was, open := h.opened[s]
 
 	switch {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -65,7 +65,7 @@ func (w *World) sync(ctx context.Context, u *unstructured.Unstructured) error {
 	}
 
 	external := status["atProvider"]
-	if acting := gate.Acting(resource.Strings(u.Object, "spec", "managementPolicies")); len(acting) > 0 {
+	if acting := management.Acting(resource.Strings(u.Object, "spec", "managementPolicies")); len(acting) > 0 {
 		external = resource.Map(u.Object, "spec")["forProvider"]
 	}
 

@@ -18,7 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -132,7 +132,7 @@ func throughGate(u *unstructured.Unstructured, action string) (ActionAnswer, err
 	case !resource.IsManaged(u):
 		return ActionAnswer{Missing: []string{fmt.Sprintf(
 			"%s is an action of Crossplane's providers, which gates allow: ask about a managed resource", action)}}, nil
-	case gate.Governed(u) && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, action):
+	case management.Governed(u) && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, action):
 		return ActionAnswer{Allowed: true, By: rec.Allowances}, nil
 	case rec != nil && rec.State == v1alpha1.GateUngated:
 		return ActionAnswer{Allowed: true}, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -62,20 +63,20 @@ func follows(o request.Objects, outside request.External, c change.Change) []str
 			return nil
 		}
 
-		return []string{gate.ActionCreate}
+		return []string{management.ActionCreate}
 	}
 
 	_, set := resource.Value(o.Old.Object, "spec", "managementPolicies")
 
 	switch {
-	case gate.Ungated(o.Old) || !set && !gate.Governed(o.Old):
+	case gate.Ungated(o.Old) || !set && !management.Governed(o.Old):
 		return nil
 	case c.Field == v1alpha1.MutationDelete:
-		return []string{gate.ActionDelete}
+		return []string{management.ActionDelete}
 	case Replaces(o, outside, c):
-		return []string{gate.ActionCreate, gate.ActionDelete}
+		return []string{management.ActionCreate, management.ActionDelete}
 	case GoesOut(c):
-		return []string{gate.ActionUpdate}
+		return []string{management.ActionUpdate}
 	default:
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -59,7 +60,7 @@ func WithBuilding(o request.Objects, by request.Writer, how request.Manner, now 
 // ImplicitExternal is what a parent that is built up may do to external objects.
 func ImplicitExternal() []v1alpha1.Allowance {
 	return []v1alpha1.Allowance{{
-		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
+		Relation: v1alpha1.RelationExternal, Mutations: []string{management.ActionCreate, management.ActionUpdate},
 		Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceCreation},
 	}}
 }
@@ -72,7 +73,7 @@ func allow(list []v1alpha1.Allowance, is func([]string) bool) bool {
 // LetsOut reports whether actions make of the external object what the spec says: by
 // an update, or by making it anew.
 func LetsOut(actions []string) bool {
-	return slices.Contains(gate.Acting(actions), gate.ActionUpdate) || gate.MakesAnew(actions)
+	return slices.Contains(management.Acting(actions), management.ActionUpdate) || gate.MakesAnew(actions)
 }
 
 // injects reports whether a policy about the object's kind gives External actions of a kind for an allowed change.

@@ -21,7 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -338,10 +338,10 @@ func stillAsked(o request.Objects, field string) bool {
 func restoreManagementPolicies(o request.Objects, back []change.Change) {
 	c, ok := rule.ChangeOfPolicies(o)
 	if ok && slices.ContainsFunc(back, c.Same) {
-		was, _ := gate.ParseDesired(o.Old) // Both are understood, see policies.
-		is, _ := gate.ParseDesired(o.New)
+		was, _ := management.ParseDesired(o.Old) // Both are understood, see policies.
+		is, _ := management.ParseDesired(o.New)
 		is.Policies, is.Before = was.Policies, was.Before
-		input.Annotate(o.New, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(is))
+		input.Annotate(o.New, v1alpha1.AnnotationDesiredPolicies, management.FormatDesired(is))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -24,7 +25,7 @@ func restoreGate(o request.Objects, by request.Writer, out *proposal) {
 	}
 
 	was, is := SetOf(o.Old), SetOf(out.object)
-	if !gate.Same(was, is) && gate.Moved(was) && gate.Moved(is) {
+	if !management.Same(was, is) && management.Moved(was) && management.Moved(is) {
 		SetPolicies(out.object, was)
 		out.Overruled = append(out.Overruled, FieldPolicies)
 
@@ -46,7 +47,7 @@ func SetOf(u *unstructured.Unstructured) []string {
 
 // Movable reports whether Crossplane applies a managed resource whose gate may be another one when that is stored.
 func Movable(o request.Objects, by request.Writer) bool {
-	return by.Applies() && gate.Governed(o.Old) && resource.Annotation(o.New, v1alpha1.AnnotationWish) != ""
+	return by.Applies() && management.Governed(o.Old) && resource.Annotation(o.New, v1alpha1.AnnotationWish) != ""
 }
 
 // SetPolicies sets the management policies of an object, and leaves what its spec

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // Inputs are what a request says, and what the annotations of its objects say, each read once. Nothing that is decided
@@ -130,5 +131,5 @@ func (in *Inputs) AsDeletion() *Inputs {
 
 // ReadGated reads whether a gate stands before a managed resource.
 func ReadGated(o request.Objects, by request.Writer) bool {
-	return o.Operation == request.OperationUpdate && gate.Governed(o.Old) && !gate.Ungated(o.Old) && !by.IsProvider() && !by.IsManager()
+	return o.Operation == request.OperationUpdate && management.Governed(o.Old) && !gate.Ungated(o.Old) && !by.IsProvider() && !by.IsManager()
 }

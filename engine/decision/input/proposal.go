@@ -14,7 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -102,8 +102,8 @@ func restoreAnnotations(o request.Objects, by request.Writer, composing bool, ob
 
 // restoreMode gives the object the function's mode that the old one says: what a pipeline asks for is applied with it alone.
 func restoreMode(o request.Objects, object *unstructured.Unstructured) {
-	is, err := gate.ParseDesired(object)
-	audited := o.Old != nil && gate.Audited(o.Old)
+	is, err := management.ParseDesired(object)
+	audited := o.Old != nil && management.Audited(o.Old)
 
 	if err != nil || is.V == 0 || audited == (is.Mode == v1alpha1.ModeAudit) {
 		return
@@ -113,7 +113,7 @@ func restoreMode(o request.Objects, object *unstructured.Unstructured) {
 		is.Mode = v1alpha1.ModeAudit
 	}
 
-	Annotate(object, v1alpha1.AnnotationDesiredPolicies, gate.FormatDesired(is))
+	Annotate(object, v1alpha1.AnnotationDesiredPolicies, management.FormatDesired(is))
 }
 
 // Ours reports whether only Kausality writes an annotation.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -57,7 +57,7 @@ func OpenForAnother(o Objects, by Writer) bool {
 
 	rec, err := allowance.ParseGate(o.Old)
 
-	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, gate.ActionDelete) &&
+	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, management.ActionDelete) &&
 		slices.ContainsFunc(rec.Allowances, allowance.OfDeletion)
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -48,7 +48,7 @@ type Settings struct {
 	Gates bool
 	// WithoutLateInitialize are kinds of managed resources whose provider's
 	// runtime does not support every set with LateInitialize.
-	WithoutLateInitialize gate.Kinds
+	WithoutLateInitialize management.Kinds
 	// Identity is what decides in this installation which external object a managed resource stands for.
 	Identity identity.Fields
 }

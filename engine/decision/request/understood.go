@@ -12,6 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
@@ -56,7 +57,7 @@ func readers() map[string]func(*unstructured.Unstructured) error {
 			return err
 		},
 		v1alpha1.AnnotationDesiredPolicies: func(u *unstructured.Unstructured) error {
-			_, err := gate.ParseDesired(u)
+			_, err := management.ParseDesired(u)
 
 			return err
 		},

@@ -15,8 +15,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -170,7 +170,7 @@ func lateInitialization(o request.Objects, by request.Writer, c change.Change) b
 	}
 
 	return slices.ContainsFunc(resource.Strings(o.Old.Object, "spec", "managementPolicies"), func(p string) bool {
-		return p == gate.ActionAll || p == gate.ActionLateInitialize
+		return p == management.ActionAll || p == management.ActionLateInitialize
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -217,11 +217,11 @@ func ChangeOfPolicies(o request.Objects) (change.Change, bool) {
 		return change.Change{}, false
 	}
 
-	was, wasErr := gate.ParseDesired(o.Old)
-	is, isErr := gate.ParseDesired(o.New)
+	was, wasErr := management.ParseDesired(o.Old)
+	is, isErr := management.ParseDesired(o.New)
 
 	if wasErr != nil { // Perhaps it asked for all.
-		was.Policies = []string{gate.ActionAll}
+		was.Policies = []string{management.ActionAll}
 	}
 
 	before := was.Policies
@@ -230,7 +230,7 @@ func ChangeOfPolicies(o request.Objects) (change.Change, bool) {
 	}
 
 	// Nothing is known of what was asked for before; and paused, a resource is neither changed nor deleted nor orphaned.
-	if isErr != nil || before == nil || len(is.Policies) == 0 || gate.Same(gate.Acting(before), gate.Acting(is.Policies)) {
+	if isErr != nil || before == nil || len(is.Policies) == 0 || management.Same(management.Acting(before), management.Acting(is.Policies)) {
 		return change.Change{}, false
 	}
 

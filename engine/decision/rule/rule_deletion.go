@@ -11,6 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -54,7 +55,7 @@ func DeletionGrant(o request.Objects, problems *request.Problems) (v1alpha1.Allo
 	}
 
 	for _, a := range list {
-		if allowance.OfDeletion(a) && !allowance.Served(o.Old, a) && slices.Contains(gate.Acting(a.Mutations), gate.ActionDelete) {
+		if allowance.OfDeletion(a) && !allowance.Served(o.Old, a) && slices.Contains(management.Acting(a.Mutations), management.ActionDelete) {
 			return a, true
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -44,36 +45,36 @@ func startGate(in *input.Inputs, j *rule.Judged, s *Stamped) {
 		return
 	}
 
-	if gate.HasDesired(s.Object) || !unallowed && !gatedByPolicy(in.Objects, in.Authority) && !gatedByEnforcement(in.Enforced) {
+	if management.HasDesired(s.Object) || !unallowed && !gatedByPolicy(in.Objects, in.Authority) && !gatedByEnforcement(in.Enforced) {
 		return
 	}
 
-	if gate.Audited(s.Object) {
+	if management.Audited(s.Object) {
 		return // Its Composition runs the function, which only reports.
 	}
 
 	have := input.SetOf(s.Object)
 
-	shut := []string{gate.ActionObserve}
+	shut := []string{management.ActionObserve}
 
 	asked := have
-	if first, err := gate.ParseDesired(in.Objects.Asked); err == nil && first.Policies != nil &&
-		(answeredSet(in.Objects, in.External, first.Policies, have) || unallowed && gate.Same(have, shut)) {
+	if first, err := management.ParseDesired(in.Objects.Asked); err == nil && first.Policies != nil &&
+		(answeredSet(in.Objects, in.External, first.Policies, have) || unallowed && management.Same(have, shut)) {
 		asked = first.Policies // What we answered before, to the same request.
 	}
 
-	input.Annotate(s.Object, v1alpha1.AnnotationDesiredPolicies, gate.FormatPolicies(asked))
+	input.Annotate(s.Object, v1alpha1.AnnotationDesiredPolicies, management.FormatPolicies(asked))
 
 	set := initial(in.External, asked)
 	if unallowed {
 		set = shut
 	}
 
-	if !gate.Same(set, have) {
+	if !management.Same(set, have) {
 		input.SetPolicies(s.Object, set)
 	}
 
-	if in.Objects.Root && slices.Contains(set, gate.ActionCreate) {
+	if in.Objects.Root && slices.Contains(set, management.ActionCreate) {
 		writeAllowances(s, in.Problems, buildingUp(in.Writer, s.Object), stillCarried(in.Objects.Old, in.Places, j, false))
 	}
 }
@@ -100,17 +101,17 @@ func putBelow(o request.Objects, by request.Writer, object *unstructured.Unstruc
 func answeredSet(o request.Objects, outside request.External, first, have []string) bool {
 	set := initial(outside, first)
 	if resource.Annotation(o.Asked, v1alpha1.AnnotationGate) == "" {
-		return gate.Same(set, have)
+		return management.Same(set, have)
 	}
 
-	return gate.Same(slices.Concat(set, have), have) && gate.Same(slices.Concat(first, have), first)
+	return management.Same(slices.Concat(set, have), have) && management.Same(slices.Concat(first, have), first)
 }
 
 // recordGate records the gate of a managed resource that is made with it open, and has it wait for what becomes of that
 // before it goes. Nobody has to write it later, when its provider writes it most.
 func recordGate(o request.Objects, by request.Writer, outside request.External, now time.Time, findings []finding.Finding, s *Stamped) {
 	if !outside.Gates || o.Operation != request.OperationCreate || findings[0].Verdict == finding.Unallowed || by.IsManager() ||
-		!gate.Governed(s.Object) {
+		!management.Governed(s.Object) {
 		return
 	}
 
@@ -128,7 +129,7 @@ func openGate(o request.Objects, by request.Writer, outside request.External, no
 		return
 	}
 
-	if !gate.Same(input.SetOf(s.Object), input.SetOf(o.Old)) {
+	if !management.Same(input.SetOf(s.Object), input.SetOf(o.Old)) {
 		return // A pipeline asks for no set that a gate is moved to. The API server refuses that.
 	}
 
@@ -139,7 +140,7 @@ func openGate(o request.Objects, by request.Writer, outside request.External, no
 	input.SetPolicies(before, input.SetOf(o.Old))
 
 	plan := gate.Opening(before, outside.LateInitialize, now)
-	if moveGate(s, plan) && gate.Same(input.SetOf(s.Object), input.SetOf(o.Asked)) {
+	if moveGate(s, plan) && management.Same(input.SetOf(s.Object), input.SetOf(o.Asked)) {
 		s.Overruled = slices.DeleteFunc(slices.Clone(s.Overruled), func(field string) bool { return field == input.FieldPolicies })
 	}
 }
@@ -154,7 +155,7 @@ func keepOwners(o request.Objects, by request.Writer, changes []change.Change, s
 	allowances := func(u *unstructured.Unstructured) string {
 		return resource.Annotation(u, v1alpha1.AnnotationAllowances)
 	}
-	if gate.Same(input.SetOf(o.Asked), input.SetOf(o.Old)) && allowances(o.Asked) == allowances(o.Old) {
+	if management.Same(input.SetOf(o.Asked), input.SetOf(o.Old)) && allowances(o.Asked) == allowances(o.Old) {
 		return
 	}
 
@@ -178,7 +179,7 @@ func moveGate(s *Stamped, plan *gate.Plan) bool {
 
 	input.Annotate(s.Object, v1alpha1.AnnotationGate, text)
 
-	if s.Opens = true; !gate.Same(plan.Policies, input.SetOf(s.Object)) {
+	if s.Opens = true; !management.Same(plan.Policies, input.SetOf(s.Object)) {
 		input.SetPolicies(s.Object, plan.Policies)
 	}
 
@@ -189,7 +190,7 @@ func moveGate(s *Stamped, plan *gate.Plan) bool {
 // that was never ready composes is.
 func buildingUp(by request.Writer, object *unstructured.Unstructured) []v1alpha1.Allowance {
 	return []v1alpha1.Allowance{{
-		Relation: v1alpha1.RelationExternal, Mutations: []string{gate.ActionCreate, gate.ActionUpdate},
+		Relation: v1alpha1.RelationExternal, Mutations: []string{management.ActionCreate, management.ActionUpdate},
 		Generation: 1, ID: allowance.ID(1, 0), Initiator: by.User.Name,
 		Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceCreation, Field: v1alpha1.MutationCreate},
 		Trace:  []v1alpha1.Hop{{Kind: object.GetKind(), Name: resource.Name(object), Generation: 1, Field: v1alpha1.MutationCreate}},
@@ -198,7 +199,7 @@ func buildingUp(by request.Writer, object *unstructured.Unstructured) []v1alpha1
 
 // initial is the set a new managed resource starts with.
 func initial(outside request.External, asked []string) []string {
-	return gate.Initial(asked, outside.LateInitialize)
+	return management.Initial(asked, outside.LateInitialize)
 }
 
 // gatedByPolicy reports whether a policy allows actions of the object's provider:
@@ -222,7 +223,7 @@ func gatedByPolicy(o request.Objects, auth *authority.Authority) bool {
 
 func allowsExternal(p *policy.Policy) bool {
 	return slices.ContainsFunc(p.Spec().Allow, func(a v1alpha1.Permission) bool {
-		return a.Relation == v1alpha1.RelationExternal && len(gate.Acting(a.Mutations)) > 0
+		return a.Relation == v1alpha1.RelationExternal && len(management.Acting(a.Mutations)) > 0
 	})
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package management
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-var errNotUnderstood = errors.New("it is of a form that this version does not know")
+var ErrNotUnderstood = errors.New("it is of a form that this version does not know")
 
 // ParseDesired reads kausality.io/desired-policies; without the annotation there are no policies. It reads what
 // [FormatDesired] writes and nothing else: the API server compares texts. The policies are not to be modified. The error
@@ -29,7 +29,7 @@ func ParseDesired(u *unstructured.Unstructured) (v1alpha1.DesiredPolicies, error
 
 	out, ok := desiredTexts()[text]
 	if !ok {
-		return v1alpha1.DesiredPolicies{}, fmt.Errorf("cannot parse annotation %q: %w", v1alpha1.AnnotationDesiredPolicies, errNotUnderstood)
+		return v1alpha1.DesiredPolicies{}, fmt.Errorf("cannot parse annotation %q: %w", v1alpha1.AnnotationDesiredPolicies, ErrNotUnderstood)
 	}
 
 	return out, nil
@@ -41,7 +41,7 @@ func ParseDesired(u *unstructured.Unstructured) (v1alpha1.DesiredPolicies, error
 var desiredTexts = sync.OnceValue(func() map[string]v1alpha1.DesiredPolicies {
 	out := map[string]v1alpha1.DesiredPolicies{}
 
-	for _, set := range append(subsets(order()), nil, []string{ActionAll}) {
+	for _, set := range append(subsets(Order()), nil, []string{ActionAll}) {
 		for _, mode := range []v1alpha1.Mode{"", v1alpha1.ModeAudit} {
 			rec := v1alpha1.DesiredPolicies{V: v1alpha1.RecordVersion, Policies: set, Mode: mode}
 			out[FormatDesired(rec)] = rec
@@ -95,7 +95,7 @@ func FormatPolicies(set []string) string {
 func Paused(rec v1alpha1.DesiredPolicies) v1alpha1.DesiredPolicies {
 	if asked := Acting(rec.Policies); len(rec.Policies) > 0 {
 		rec.Before = nil
-		if len(asked) < len(Acting(order())) {
+		if len(asked) < len(Acting(Order())) {
 			rec.Before = append([]string{ActionObserve}, asked...)
 		}
 	}
@@ -112,7 +112,7 @@ func canonical(set []string) []string {
 		return []string{ActionAll}
 	}
 
-	return normalize(set)
+	return Normalize(set)
 }
 
 // HasDesired reports whether it is recorded of a managed resource which management policies its Composition asks for.
@@ -134,7 +134,7 @@ func KeepsExternal() []string {
 	var out []string
 
 	for text, rec := range desiredTexts() {
-		if rec.Policies != nil && !slices.Contains(normalize(rec.Policies), ActionDelete) {
+		if rec.Policies != nil && !slices.Contains(Normalize(rec.Policies), ActionDelete) {
 			out = append(out, text)
 		}
 	}
@@ -155,8 +155,8 @@ func Audited(u *unstructured.Unstructured) bool {
 func Desired(u *unstructured.Unstructured) ([]string, error) {
 	rec, err := ParseDesired(u)
 	if err != nil || rec.Policies == nil {
-		return order(), err
+		return Order(), err
 	}
 
-	return normalize(rec.Policies), nil
+	return Normalize(rec.Policies), nil
 }

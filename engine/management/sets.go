@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package management
 
 import (
 	"slices"
@@ -19,7 +19,7 @@ const (
 )
 
 // order is the order in which actions are written.
-func order() []string {
+func Order() []string {
 	return []string{ActionObserve, ActionLateInitialize, ActionCreate, ActionUpdate, ActionDelete}
 }
 
@@ -49,7 +49,7 @@ func supported() [][]string {
 
 // Supported reports whether crossplane-runtime accepts a set.
 func Supported(set []string) bool {
-	set = normalize(set)
+	set = Normalize(set)
 
 	return slices.ContainsFunc(supported(), func(s []string) bool { return slices.Equal(s, set) })
 }
@@ -59,14 +59,14 @@ func Supported(set []string) bool {
 func Moved(set []string) bool { return !slices.Contains(set, ActionAll) && Supported(set) }
 
 // normalize writes out *, and brings a set into order without doubles.
-func normalize(set []string) []string {
+func Normalize(set []string) []string {
 	if slices.Contains(set, ActionAll) {
-		return order()
+		return Order()
 	}
 
 	out := make([]string, 0, len(set))
 
-	for _, a := range order() {
+	for _, a := range Order() {
 		if slices.Contains(set, a) {
 			out = append(out, a)
 		}
@@ -82,16 +82,16 @@ func acting(action string) bool {
 
 // Acting returns the actions of a set that change the external system.
 func Acting(set []string) []string {
-	return slices.DeleteFunc(normalize(set), func(a string) bool { return !acting(a) })
+	return slices.DeleteFunc(Normalize(set), func(a string) bool { return !acting(a) })
 }
 
 // Same reports whether two sets mean the same.
-func Same(a, b []string) bool { return slices.Equal(normalize(a), normalize(b)) }
+func Same(a, b []string) bool { return slices.Equal(Normalize(a), Normalize(b)) }
 
 // Closed returns the closed set within what the Composition asked for: observe,
 // and late-initialize where the provider's runtime supports that together.
 func Closed(desired []string, lateInitialize bool) []string {
-	if lateInitialize && slices.Contains(normalize(desired), ActionLateInitialize) {
+	if lateInitialize && slices.Contains(Normalize(desired), ActionLateInitialize) {
 		return []string{ActionObserve, ActionLateInitialize}
 	}
 
@@ -104,12 +104,12 @@ func Closed(desired []string, lateInitialize bool) []string {
 // LateInitialize is left out; where there is still none, Delete waits until
 // the others have landed.
 func Open(asked, desired []string, lateInitialize bool) (set, serves []string) {
-	within := normalize(desired)
+	within := Normalize(desired)
 	wanted := slices.DeleteFunc(Acting(asked), func(a string) bool { return !slices.Contains(within, a) })
 
 	for len(wanted) > 0 {
 		for _, base := range [][]string{Closed(desired, lateInitialize), {ActionObserve}} {
-			if set := normalize(slices.Concat(base, wanted)); Supported(set) {
+			if set := Normalize(slices.Concat(base, wanted)); Supported(set) {
 				return set, wanted
 			}
 		}
@@ -124,7 +124,7 @@ func Open(asked, desired []string, lateInitialize bool) (set, serves []string) {
 // Create, within what the Composition asked for. What the provider finds there
 // already is not to be made anything else.
 func Initial(desired []string, lateInitialize bool) []string {
-	if len(normalize(desired)) == 0 {
+	if len(Normalize(desired)) == 0 {
 		return []string{} // Paused.
 	}
 

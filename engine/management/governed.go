@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package management
 
 import (
 	"strings"
@@ -26,7 +26,7 @@ func Governed(u *unstructured.Unstructured) bool {
 // hasUnknown reports whether an object has [UnknownAnnotations].
 func hasUnknown(u *unstructured.Unstructured) bool {
 	for key := range resource.Map(u.Object, "metadata", "annotations") {
-		if isUnknown(key) {
+		if IsUnknown(key) {
 			return true
 		}
 	}
@@ -34,6 +34,6 @@ func hasUnknown(u *unstructured.Unstructured) bool {
 	return false
 }
 
-func isUnknown(key string) bool {
+func IsUnknown(key string) bool {
 	return strings.HasPrefix(key, v1alpha1.AnnotationPrefix) && !v1alpha1.KnownAnnotation(key)
 }
