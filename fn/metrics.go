@@ -10,7 +10,7 @@ import (
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 )
 
@@ -73,7 +73,7 @@ func newMetrics() *metrics {
 			Name: "kausality_function_policy_cost",
 			Help: "What the CEL expressions of an AllowancePolicy cost each time that they were evaluated for a composed resource, in CEL's " +
 				"units, by the policy's name. They may cost 10000000.",
-			Buckets: policy.CostBuckets(),
+			Buckets: expression.CostBuckets(),
 		}, []string{"policy"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "kausality_function_decision_seconds",
@@ -135,7 +135,7 @@ func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Dur
 			m.repairs.WithLabelValues(s.xr.GetKind()).Add(float64(n))
 		}
 
-		for _, e := range policy.EvaluationErrors(s.problems...) {
+		for _, e := range expression.EvaluationErrors(s.problems...) {
 			m.failed.WithLabelValues(e.Kind, e.Name).Inc()
 		}
 

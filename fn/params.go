@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -64,19 +65,19 @@ func readParams(req *fnv1.RunFunctionRequest, list []v1alpha1.AllowancePolicy) *
 }
 
 // find finds parameters, see [policy.Params].
-func (p *params) find(q policy.ParamQuery) (policy.ParamList, error) {
+func (p *params) find(q expression.ParamQuery) (expression.ParamList, error) {
 	q, err := p.scoped(q)
 	if err != nil {
-		return policy.ParamList{}, err
+		return expression.ParamList{}, err
 	}
 
 	list, err := p.listed(q)
 
-	return policy.ParamList{Objects: list, ClusterScoped: p.scopes[q.Kind] == v1alpha1.ParamScopeCluster}, err
+	return expression.ParamList{Objects: list, ClusterScoped: p.scopes[q.Kind] == v1alpha1.ParamScopeCluster}, err
 }
 
 // listed is what Crossplane sent for a query, or that it is still to send it.
-func (p *params) listed(q policy.ParamQuery) ([]map[string]any, error) {
+func (p *params) listed(q expression.ParamQuery) ([]map[string]any, error) {
 	key := keyOfParams(q)
 	p.read[key] = selectorOf(q)
 
@@ -110,7 +111,7 @@ func (p *params) listed(q policy.ParamQuery) ([]map[string]any, error) {
 }
 
 // scoped is a query as Crossplane can be asked it.
-func (p *params) scoped(q policy.ParamQuery) (policy.ParamQuery, error) {
+func (p *params) scoped(q expression.ParamQuery) (expression.ParamQuery, error) {
 	switch scope, ok := p.scopes[q.Kind]; {
 	case !ok:
 		return q, errUnreadable
@@ -140,7 +141,7 @@ func (p *params) require(rsp *fnv1.RunFunctionResponse) {
 }
 
 // keyOfParams is the key of a query.
-func keyOfParams(q policy.ParamQuery) string {
+func keyOfParams(q expression.ParamQuery) string {
 	apiVersion, kind := q.Kind.ToAPIVersionAndKind()
 	out := keyParams + apiVersion + "/" + kind + "/" + q.Namespace
 
@@ -153,7 +154,7 @@ func keyOfParams(q policy.ParamQuery) string {
 
 // selectorOf is a query as Crossplane knows one. It selects by single labels only: what
 // else a selector asks for is judged here.
-func selectorOf(q policy.ParamQuery) *fnv1.ResourceSelector {
+func selectorOf(q expression.ParamQuery) *fnv1.ResourceSelector {
 	out := &fnv1.ResourceSelector{}
 	out.ApiVersion, out.Kind = q.Kind.ToAPIVersionAndKind()
 

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // Statuses of a policy with parameters, of generation 3.
@@ -230,7 +230,7 @@ func TestOnlyParametersThatWereRequiredCount(t *testing.T) {
 		selected = "{namespace: platform, selector: {matchLabels: {for: engines}}}"
 	)
 
-	crowd := make([]*fnv1.Resource, 0, policy.MaxParams+1)
+	crowd := make([]*fnv1.Resource, 0, expression.MaxParams+1)
 	for i := range cap(crowd) {
 		crowd = append(crowd, aLimit(t, fmt.Sprintf("{name: a%d, namespace: platform, labels: {for: engines}}", i), "[mysql]"))
 	}

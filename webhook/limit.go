@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // waitFor is how long one decision waits, in all, for what it has to ask the API server while
@@ -32,7 +32,7 @@ func limited(ctx context.Context) limit {
 
 // outside is what one decision asks the API server for while it is made: parameters of
 // policies, and the cluster's authorizer. Either is nil where nobody can ask for it.
-func (j *Judge) outside(ctx context.Context) (policy.Params, authorizer.UnconditionalAuthorizer) {
+func (j *Judge) outside(ctx context.Context) (expression.Params, authorizer.UnconditionalAuthorizer) {
 	within := limited(ctx)
 
 	return j.finding(within), j.asking(within) //nolint:contextcheck // What is within is of the context.
@@ -40,12 +40,12 @@ func (j *Judge) outside(ctx context.Context) (policy.Params, authorizer.Uncondit
 
 // finding finds parameters of policies, for as long as one decision may wait; nil where nobody
 // can.
-func (j *Judge) finding(within limit) policy.Params {
+func (j *Judge) finding(within limit) expression.Params {
 	if j.Parameters == nil {
 		return nil
 	}
 
-	return func(q policy.ParamQuery) (policy.ParamList, error) {
+	return func(q expression.ParamQuery) (expression.ParamList, error) {
 		ctx, stop := within()
 		defer stop()
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 	"github.com/kausality-io/kausality-crossplane/internal/logfile"
 	"github.com/kausality-io/kausality-crossplane/webhook/certificate"
@@ -150,7 +150,7 @@ func byPolicy() (enforced *prometheus.CounterVec, costs *prometheus.HistogramVec
 		Name: "kausality_webhook_policy_cost",
 		Help: "What the CEL expressions of an AllowancePolicy cost each time that they were evaluated for a request, in CEL's units, by the " +
 			"policy's name. They may cost 10000000.",
-		Buckets: policy.CostBuckets(),
+		Buckets: expression.CostBuckets(),
 	}, []string{"policy"})
 
 	return enforced, costs
@@ -203,7 +203,7 @@ func (m *Metrics) Used(window string) { m.uses.WithLabelValues(window).Inc() }
 
 // unevaluated counts the expressions among problems.
 func (m *Metrics) unevaluated(problems []error) {
-	for _, e := range policy.EvaluationErrors(problems...) {
+	for _, e := range expression.EvaluationErrors(problems...) {
 		m.expressions.WithLabelValues(e.Kind, e.Name).Inc()
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
@@ -56,7 +57,7 @@ func validate(req admission.Request) (errs field.ErrorList, warnings []string, e
 		_, errs := policy.Compile(p)
 
 		return errs, nil, nil
-	case policy.KindBinding:
+	case expression.KindBinding:
 		b := &v1alpha1.AllowanceBinding{}
 		if err := json.Unmarshal(req.Object.Raw, b); err != nil {
 			return nil, nil, fmt.Errorf("cannot read AllowanceBinding %q: %w", req.Name, err)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/internal/linter"
 )
 
@@ -71,7 +71,7 @@ func lintCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&opts.files, "filename", "f", nil, "File or directory to lint; - is standard input. It can be given several times.")
 	flags.BoolVar(&opts.strict, "strict", false, "Exit with 3 where there are warnings, too.")
-	flags.StringVar(&opts.severity, "severity", string(check.Note), "Tell of findings of this severity and greater: note, warning or error.")
+	flags.StringVar(&opts.severity, "severity", string(typecheck.Note), "Tell of findings of this severity and greater: note, warning or error.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "List the objects of other kinds, which are ignored.")
 	flags.StringVar(&opts.crossplane, "crossplane-service-account", defaultCrossplane,
 		"User name Crossplane works under.")
@@ -82,7 +82,7 @@ func lintCommand() *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("output",
 		cobra.FixedCompletions([]string{formatJSON, formatYAML, formatPath, formatSARIF}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("severity",
-		cobra.FixedCompletions([]string{string(check.Note), string(check.Warning), string(check.Error)}, cobra.ShellCompDirectiveNoFileComp))
+		cobra.FixedCompletions([]string{string(typecheck.Note), string(typecheck.Warning), string(typecheck.Error)}, cobra.ShellCompDirectiveNoFileComp))
 
 	return cmd
 }
@@ -94,8 +94,8 @@ func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 
 // validate is to be called before anything is read.
 func (o *lintOptions) validate() error {
-	switch check.Severity(o.severity) {
-	case check.Note, check.Warning, check.Error:
+	switch typecheck.Severity(o.severity) {
+	case typecheck.Note, typecheck.Warning, typecheck.Error:
 	default:
 		return usageError{fmt.Errorf("cannot tell of severity %q: %w", o.severity, errSeverity)}
 	}
@@ -156,7 +156,7 @@ func runLint(ctx context.Context, out io.Writer, opts lintOptions) error {
 // fails reports whether the command is to fail by what was found, told or not.
 func (o *lintOptions) fails(r linter.Report) bool {
 	for _, f := range r.Findings {
-		if f.Severity == check.Error || f.Severity == check.Warning && o.strict {
+		if f.Severity == typecheck.Error || f.Severity == typecheck.Warning && o.strict {
 			return true
 		}
 	}
@@ -169,7 +169,7 @@ func (o *lintOptions) told(list []linter.Finding) []linter.Finding {
 	var out []linter.Finding
 
 	for _, f := range list {
-		if f.Severity.Rank() <= check.Severity(o.severity).Rank() {
+		if f.Severity.Rank() <= typecheck.Severity(o.severity).Rank() {
 			out = append(out, f)
 		}
 	}

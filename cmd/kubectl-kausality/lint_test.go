@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
-	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/internal/linter"
 	"github.com/kausality-io/kausality-crossplane/internal/manifest"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -100,7 +100,7 @@ func TestWhatIsInvalidIsFoundForTheReasonItStates(t *testing.T) {
 			}
 
 			for _, f := range findings {
-				if f.Severity != check.Error {
+				if f.Severity != typecheck.Error {
 					continue
 				}
 
@@ -142,8 +142,8 @@ func TestTheExamplesHaveNoErrors(t *testing.T) {
 		checked++
 
 		for _, f := range linted(t, filepath.Join(examplesDir, entry.Name()), databaseCRDs) {
-			stage := f.Rule == check.DuplicateObject && slices.Contains(staged, entry.Name())
-			if f.Severity == check.Error || f.Severity == check.Warning && !stage {
+			stage := f.Rule == typecheck.DuplicateObject && slices.Contains(staged, entry.Name())
+			if f.Severity == typecheck.Error || f.Severity == typecheck.Warning && !stage {
 				t.Errorf("%s:%d: %s: %s [%s]", f.Object.File, f.Position.Line, f.Severity, said(f), f.Rule)
 			}
 		}
@@ -185,7 +185,7 @@ func TestWhatTheDocsShowHasNoErrors(t *testing.T) {
 			checked++
 
 			for _, f := range lintedObjects(t, objects) {
-				if f.Severity == check.Error || f.Severity == check.Warning {
+				if f.Severity == typecheck.Error || f.Severity == typecheck.Warning {
 					t.Errorf("%s: %s: %s [%s] of\n%s", page, f.Severity, said(f), f.Rule, block[1])
 				}
 			}
@@ -202,7 +202,7 @@ func lintOf(t *testing.T, change func(*lintOptions)) (string, error) {
 	t.Helper()
 
 	opts := lintOptions{
-		files: []string{"testdata/lint", databaseCRDs}, severity: string(check.Note),
+		files: []string{"testdata/lint", databaseCRDs}, severity: string(typecheck.Note),
 		crossplane: "system:serviceaccount:crossplane-system:crossplane",
 		now:        time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC),
 	}
@@ -283,8 +283,8 @@ func TestSARIFIsValid(t *testing.T) {
 	}
 
 	rules := report.Runs[0].Tool.Driver.Rules
-	if len(rules) != len(check.Rules()) {
-		t.Errorf("%d rules, want %d", len(rules), len(check.Rules()))
+	if len(rules) != len(typecheck.Rules()) {
+		t.Errorf("%d rules, want %d", len(rules), len(typecheck.Rules()))
 	}
 
 	for _, r := range report.Runs[0].Results {

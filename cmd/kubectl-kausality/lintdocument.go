@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kausality-io/kausality-crossplane/engine/check"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/internal/linter"
 )
 
@@ -38,7 +38,7 @@ type lintFinding struct {
 	// Field of the object, as a path; absent for the object as a whole.
 	Field string `json:"field,omitempty"`
 	// Severity is error, warning or note.
-	Severity check.Severity `json:"severity"`
+	Severity typecheck.Severity `json:"severity"`
 	// Rule that found it: see the list of rules.
 	Rule string `json:"rule"`
 	// Message says what is wrong.
@@ -84,7 +84,7 @@ func lintDocument(r linter.Report) lintReport {
 func lintText(r linter.Report, verbose bool) string {
 	var out strings.Builder
 
-	count := map[check.Severity]int{}
+	count := map[typecheck.Severity]int{}
 
 	for _, f := range r.Findings {
 		count[f.Severity]++
@@ -104,13 +104,13 @@ func lintText(r linter.Report, verbose bool) string {
 	}
 
 	fmt.Fprintf(&out, "%d errors, %d warnings, %d notes; %d objects checked, %d of other kinds ignored\n",
-		count[check.Error], count[check.Warning], count[check.Note], len(r.Objects), len(r.Others))
+		count[typecheck.Error], count[typecheck.Warning], count[typecheck.Note], len(r.Objects), len(r.Others))
 
 	return out.String()
 }
 
 // fieldAndMessage says what is wrong with which field, in one line.
-func fieldAndMessage(f check.Finding) string {
+func fieldAndMessage(f typecheck.Finding) string {
 	text := strings.Join(strings.Fields(f.Message), " ")
 	if f.Field == "" {
 		return text

@@ -14,7 +14,7 @@ import (
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
-	"github.com/kausality-io/kausality-crossplane/engine/check"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/internal/linter"
 )
 
@@ -33,7 +33,7 @@ func writeSARIF(out io.Writer, r linter.Report) error {
 
 	run.WithColumnKind("unicodeCodePoints")
 
-	for _, rule := range check.Rules() {
+	for _, rule := range typecheck.Rules() {
 		run.AddRule(rule.ID).WithDescription(rule.Text).
 			WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(string(rule.Severity)))
 	}

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 var (
@@ -146,13 +146,13 @@ func addPolicy(gvk schema.GroupVersionKind, raw []byte, into *inforce.Objects) e
 	switch {
 	case gvk.Version != v1alpha1.GroupVersion().Version:
 		return errUnknownKind
-	case gvk.Kind == policy.KindPolicy:
+	case gvk.Kind == expression.KindPolicy:
 		return appendDecoded(raw, &into.Policies)
-	case gvk.Kind == policy.KindBinding:
+	case gvk.Kind == expression.KindBinding:
 		return appendDecoded(raw, &into.Bindings)
-	case gvk.Kind == policy.KindUpgrade:
+	case gvk.Kind == expression.KindUpgrade:
 		return appendDecoded(raw, &into.Windows)
-	case gvk.Kind == policy.KindEnforcement:
+	case gvk.Kind == expression.KindEnforcement:
 		return appendDecoded(raw, &into.Enforcements)
 	default:
 		return errUnknownKind

@@ -11,6 +11,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -39,12 +40,12 @@ func (a asked) goesThrough(t *testing.T, guard *admissionregistrationv1.Validati
 	eval := func(text string) bool {
 		text = strings.ReplaceAll(text, mayWithdraw, "request.userInfo.username == 'withdrawer'") // Nobody answers for the authorizer here.
 
-		e, err := policy.CompileExpression(text)
+		e, err := expression.Compile(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		ok, _, err := e.Eval(policy.Input{Object: obj, OldObject: old, Request: func() map[string]any { return request }})
+		ok, _, err := e.Eval(expression.Input{Object: obj, OldObject: old, Request: func() map[string]any { return request }})
 		if err != nil {
 			t.Errorf("cannot evaluate %s: %v", text, err)
 		}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -35,7 +35,7 @@ func TestAConditionOfTheAPIServerIsAboutEitherObject(t *testing.T) {
 		t.Fatalf("%d conditions, want 1", len(given))
 	}
 
-	condition, err := policy.CompileExpression(given[0].Expression)
+	condition, err := expression.Compile(given[0].Expression)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestAConditionOfTheAPIServerIsAboutEitherObject(t *testing.T) {
 		"MadeSo":   {"CREATE", "", "dev", false},
 		"Deleted":  {"DELETE", "dev", "", true},
 	} {
-		got, _, err := condition.Eval(policy.Input{
+		got, _, err := condition.Eval(expression.Input{
 			OldObject: env(tc.was), Object: env(tc.is),
 			Request: func() map[string]any { return map[string]any{"operation": tc.operation} },
 		})
@@ -79,7 +79,7 @@ data: {x: eQ==}
 status: {ready: true}
 `
 
-	condition, err := policy.CompileExpression(changes().Expression)
+	condition, err := expression.Compile(changes().Expression)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,10 +145,10 @@ func widget(t *testing.T, text, from, to string) map[string]any {
 	return out
 }
 
-func holds(t *testing.T, condition *policy.Expression, operation string, object, old map[string]any) bool {
+func holds(t *testing.T, condition *expression.Expression, operation string, object, old map[string]any) bool {
 	t.Helper()
 
-	got, _, err := condition.Eval(policy.Input{
+	got, _, err := condition.Eval(expression.Input{
 		OldObject: old, Object: object, Request: func() map[string]any { return map[string]any{"operation": operation} },
 	})
 	if err != nil {
@@ -205,12 +205,12 @@ func TestTheWebhookOfStatusesIsAskedWhereCrossplaneSaysOnceMoreWhatWas(t *testin
 			got := true
 
 			for _, m := range w.MatchConditions {
-				condition, err := policy.CompileExpression(m.Expression)
+				condition, err := expression.Compile(m.Expression)
 				if err != nil {
 					t.Fatal(err)
 				}
 
-				met, _, err := condition.Eval(policy.Input{
+				met, _, err := condition.Eval(expression.Input{
 					OldObject: widget(t, stored, tc.fromOld, tc.old), Object: widget(t, stored, tc.from, tc.to),
 					Request: func() map[string]any {
 						return map[string]any{"operation": "UPDATE", "options": options, "userInfo": map[string]any{"username": cmp.Or(tc.user, "crossplane")}}

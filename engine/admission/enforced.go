@@ -12,8 +12,8 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Enforced is an Enforcement with the kinds it covers.
@@ -58,7 +58,7 @@ func (e Enforced) conditions() []admissionregistrationv1.MatchCondition {
 		// Of an update it is about either object: a write does not free itself.
 		either := "[object, oldObject].exists(object, object != null && (" + c.Expression + "))"
 
-		if len(out) < maxConditions && policy.Plain(c.Expression) && policy.Plain(either) {
+		if len(out) < maxConditions && expression.Plain(c.Expression) && expression.Plain(either) {
 			out = append(out, admissionregistrationv1.MatchCondition{
 				// There the API server has no new object; we take the old one for it.
 				Name: fmt.Sprintf("condition-%d", i), Expression: "request.operation == 'DELETE' || " + either,

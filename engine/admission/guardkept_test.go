@@ -9,7 +9,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 const (
@@ -99,12 +99,12 @@ func passes(
 	t.Helper()
 
 	eval := func(text string) bool {
-		e, err := policy.CompileExpression(text)
+		e, err := expression.Compile(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		ok, _, err := e.Eval(policy.Input{Object: obj, OldObject: old, Request: func() map[string]any {
+		ok, _, err := e.Eval(expression.Input{Object: obj, OldObject: old, Request: func() map[string]any {
 			return map[string]any{"operation": operation, "userInfo": map[string]any{"username": user}}
 		}})
 		if err != nil {

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // expressions are those of the guards, by guard and place.
@@ -193,10 +193,10 @@ func TestWhereStateAndPoliciesContradictNoGateOpens(t *testing.T) {
 	}
 }
 
-func (r request) holds(t *testing.T, e *policy.Expression) bool {
+func (r request) holds(t *testing.T, e *expression.Expression) bool {
 	t.Helper()
 
-	ok, _, err := e.Eval(policy.Input{Object: r.obj, OldObject: r.old, Request: func() map[string]any {
+	ok, _, err := e.Eval(expression.Input{Object: r.obj, OldObject: r.old, Request: func() map[string]any {
 		return map[string]any{"operation": "UPDATE", "userInfo": map[string]any{"username": r.user}}
 	}})
 	if err != nil {
@@ -206,10 +206,10 @@ func (r request) holds(t *testing.T, e *policy.Expression) bool {
 	return ok
 }
 
-func compiled(t *testing.T, text string) *policy.Expression {
+func compiled(t *testing.T, text string) *expression.Expression {
 	t.Helper()
 
-	e, err := policy.CompileExpression(text)
+	e, err := expression.Compile(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
 
@@ -17,7 +18,7 @@ import (
 func (l *linter) admit() {
 	refused := func(item int, errs field.ErrorList) {
 		l.broken[item] = len(errs) > 0 || l.Input.Refused[item]
-		l.report.findings = append(l.report.findings, InvalidFields(item, ruleOf, errs)...)
+		l.report.Findings = append(l.report.Findings, typecheck.InvalidFields(item, ruleOf, errs)...)
 	}
 
 	for _, p := range l.Input.Policies {
@@ -35,7 +36,7 @@ func (l *linter) admit() {
 
 		for _, warning := range upgradeallowance.Warnings(w.Object) {
 			at, text, _ := strings.Cut(warning, ": ")
-			l.report.add(w.At, WindowIdle, at, text, "")
+			l.report.Add(w.At, typecheck.WindowIdle, at, text, "")
 		}
 	}
 
@@ -48,20 +49,20 @@ func (l *linter) admit() {
 func ruleOf(err *field.Error) string {
 	names := strings.FieldsFunc(err.Field, func(r rune) bool { return r == '.' || r == '[' || r == ']' || r >= '0' && r <= '9' })
 	if len(names) == 0 || err.Type == field.ErrorTypeDuplicate || err.Type == field.ErrorTypeRequired {
-		return InvalidValue
+		return typecheck.InvalidValue
 	}
 
 	last := names[len(names)-1]
 	switch {
 	case last == "cel" || last == "expression" || last == "messageExpression" || last == "closeWhen":
-		return CELCompile
+		return typecheck.CELCompile
 	case last == "excludeFields" && !strings.Contains(err.Detail, "not a field path"):
-		return InvalidValue
+		return typecheck.InvalidValue
 	case last == "fields" || last == "excludeFields" || last == "mutations" || last == "capture":
-		return FieldPath
+		return typecheck.FieldPath
 	case strings.Contains(strings.ToLower(err.Field), "selector"):
-		return Selector
+		return typecheck.Selector
 	default:
-		return InvalidValue
+		return typecheck.InvalidValue
 	}
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // typeCheckBindings finds what the status of bindings would say, and policies that require
 // one where there is none.
 func (l *linter) typeCheckBindings() {
-	never := NeverByBinding(func(user string) bool { return l.Input.Settings.InitiatesByBinding(policy.User{Name: user}) })
+	never := typecheck.NeverByBinding(func(user string) bool { return l.Input.Settings.InitiatesByBinding(policy.User{Name: user}) })
 	bound := map[string]bool{}
 
 	for _, b := range l.Input.Bindings {
@@ -28,7 +29,7 @@ func (l *linter) typeCheckBindings() {
 			continue
 		}
 
-		l.report.addAll(b.At, Binding(b.Object, p, l.Input.Kinds, l.Input.Schemas, never))
+		l.report.AddAll(b.At, typecheck.Binding(b.Object, p, l.Input.Kinds, l.Input.Schemas, never))
 
 		// Where no policy was read at all, those of the cluster are meant.
 		if len(l.Input.Policies) > 0 {
@@ -38,7 +39,7 @@ func (l *linter) typeCheckBindings() {
 
 	for _, p := range l.Input.Policies {
 		if len(l.Input.Bindings) > 0 && !bound[p.Object.GetName()] && p.Object.Spec.BindingMode == v1alpha1.BindingModeRequired {
-			l.report.add(p.At, BindingMissing, "spec.bindingMode",
+			l.report.Add(p.At, typecheck.BindingMissing, "spec.bindingMode",
 				"nobody initiates by the policy: it requires a binding, and none of those that were read is of it",
 				"add an AllowanceBinding of it in each namespace where it is to count")
 		}
@@ -74,19 +75,19 @@ func Unbound(b *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePolicy) (reason,
 }
 
 // checkBinding finds why a binding would grant nothing.
-func (l *linter) checkBinding(b Item[*v1alpha1.AllowanceBinding], p *v1alpha1.AllowancePolicy, refused bool) {
+func (l *linter) checkBinding(b typecheck.Item[*v1alpha1.AllowanceBinding], p *v1alpha1.AllowancePolicy, refused bool) {
 	const at = "spec.policy"
 
 	switch reason, message := Unbound(b.Object, p); {
 	case reason == v1alpha1.ReasonPolicyUnknown:
-		l.report.add(b.At, BindingPolicy, at, message, l.policyRemedy(b.Object.Spec.Policy))
+		l.report.Add(b.At, typecheck.BindingPolicy, at, message, l.policyRemedy(b.Object.Spec.Policy))
 	case refused:
-		l.report.add(b.At, BindingPolicy, at,
+		l.report.Add(b.At, typecheck.BindingPolicy, at,
 			fmt.Sprintf("AllowancePolicy %q is refused, and so nobody initiates by its binding", p.GetName()), "correct the policy")
 	case reason == v1alpha1.ReasonNotBindable:
-		l.report.add(b.At, BindingPolicy, at, message, "set spec.bindingMode of the policy")
+		l.report.Add(b.At, typecheck.BindingPolicy, at, message, "set spec.bindingMode of the policy")
 	case reason == v1alpha1.ReasonNotOverridable:
-		l.report.add(b.At, BindingPolicy, "spec.paramRef", message, "take it away, or set spec.paramRef.overridable of the policy")
+		l.report.Add(b.At, typecheck.BindingPolicy, "spec.paramRef", message, "take it away, or set spec.paramRef.overridable of the policy")
 	}
 }
 
@@ -97,7 +98,7 @@ func (l *linter) policyRemedy(name string) string {
 		names = append(names, one.Object.GetName())
 	}
 
-	if like := Alike(name, names); len(like) > 0 {
+	if like := typecheck.Alike(name, names); len(like) > 0 {
 		return fmt.Sprintf("name %q, if that is meant", like[0])
 	}
 

@@ -14,26 +14,27 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // checkChain finds changes of children that a policy allows, of kinds that other things are
 // made for, from which nothing follows: no policy is about them.
-func (l *linter) checkChain(p Item[*v1alpha1.AllowancePolicy]) {
+func (l *linter) checkChain(p typecheck.Item[*v1alpha1.AllowancePolicy]) {
 	for i, perm := range p.Object.Spec.Allow {
-		n := nameOf(perm)
-		if !child(perm) || !l.composes(n) {
+		n := typecheck.NameOf(perm)
+		if !typecheck.Child(perm) || !l.composes(n) {
 			continue
 		}
 
 		next := l.about(n)
 
 		for j, m := range perm.Mutations {
-			if !leadsOn(m) || slices.ContainsFunc(next, func(q *v1alpha1.AllowancePolicy) bool { return overlap(q.Spec.Match.Fields, m) }) {
+			if !leadsOn(m) || slices.ContainsFunc(next, func(q *v1alpha1.AllowancePolicy) bool { return typecheck.Overlap(q.Spec.Match.Fields, m) }) {
 				continue
 			}
 
 			at := field.NewPath("spec", "allow").Index(i).Child("mutations").Index(j)
-			l.report.add(p.At, ChainEnds, at.String(), chainText(n, m, len(next) > 0),
+			l.report.Add(p.At, typecheck.ChainEnds, at.String(), chainText(n, m, len(next) > 0),
 				fmt.Sprintf("add an AllowancePolicy that says what may follow, with match: {kind: %s, fields: [%s]}", perm.Kind, m))
 		}
 	}
@@ -64,7 +65,7 @@ func (l *linter) composes(n kind.Name) bool {
 
 // checkComposed finds changes of what is not made for the kind that a policy is about, where
 // it is known what is.
-func (l *linter) checkComposed(p Item[*v1alpha1.AllowancePolicy]) {
+func (l *linter) checkComposed(p typecheck.Item[*v1alpha1.AllowancePolicy]) {
 	matched := kind.OfMatch(&p.Object.Spec.Match)
 
 	for i, perm := range p.Object.Spec.Allow {
@@ -82,12 +83,12 @@ func (l *linter) checkComposed(p Item[*v1alpha1.AllowancePolicy]) {
 			})
 		}
 
-		if !child(perm) || !every(matched, of) || slices.Contains(made, perm.Kind) {
+		if !typecheck.Child(perm) || !every(matched, of) || slices.Contains(made, perm.Kind) {
 			continue
 		}
 
 		at := field.NewPath("spec", "allow").Index(i).Child("kind")
-		l.report.add(p.At, NotComposed, at.String(), fmt.Sprintf("Crossplane makes %s for a %s, and no %s",
+		l.report.Add(p.At, typecheck.NotComposed, at.String(), fmt.Sprintf("Crossplane makes %s for a %s, and no %s",
 			describe(made), policy.DescribeKinds(&p.Object.Spec.Match), perm.Kind),
 			fmt.Sprintf("allow it in an AllowancePolicy about %s", describe(made)))
 	}
@@ -109,34 +110,19 @@ func leadsOn(mutation string) bool {
 	return m.Pseudo() || m.Segments()[0].Field != "metadata"
 }
 
-// overlap reports whether there may be a change that one of some patterns and another one
-// cover. What is no pattern covers nothing.
-func overlap(patterns []string, other string) bool {
-	q, err := change.ParsePattern(other)
-	if err != nil {
-		return false
-	}
-
-	return slices.ContainsFunc(patterns, func(text string) bool {
-		p, err := change.ParsePattern(text)
-
-		return err == nil && p.Overlaps(q)
-	})
-}
-
 // checkCreate finds children that may be created, and of which nothing may be changed
 // later.
-func (l *linter) checkCreate(p Item[*v1alpha1.AllowancePolicy]) {
+func (l *linter) checkCreate(p typecheck.Item[*v1alpha1.AllowancePolicy]) {
 	for i, perm := range p.Object.Spec.Allow {
-		n := nameOf(perm)
+		n := typecheck.NameOf(perm)
 
 		create := slices.Index(perm.Mutations, v1alpha1.MutationCreate)
-		if !child(perm) || create < 0 || !l.all([]kind.Name{n}, kind.Served.Gated) || l.changes(n) {
+		if !typecheck.Child(perm) || create < 0 || !l.all([]kind.Name{n}, kind.Served.Gated) || l.changes(n) {
 			continue
 		}
 
 		at := field.NewPath("spec", "allow").Index(i).Child("mutations").Index(create)
-		l.report.add(p.At, CreateOnly, at.String(),
+		l.report.Add(p.At, typecheck.CreateOnly, at.String(),
 			fmt.Sprintf("%s may be created, and no AllowancePolicy or UpgradeAllowance allows a change of its fields: "+
 				"once made it stays as it is", n),
 			"add the fields that may change to mutations, or to a policy about them")
@@ -153,12 +139,12 @@ func (l *linter) changes(n kind.Name) bool {
 		return slices.ContainsFunc(allow, func(perm v1alpha1.Permission) bool {
 			sameGroup := n.Group == "" || perm.APIGroup == "" || n.Group == perm.APIGroup
 
-			return child(perm) && perm.Kind == n.Kind && sameGroup && fields(perm.Mutations)
+			return typecheck.Child(perm) && perm.Kind == n.Kind && sameGroup && fields(perm.Mutations)
 		})
 	}
 
-	return slices.ContainsFunc(l.Input.Policies, func(p Item[*v1alpha1.AllowancePolicy]) bool { return gives(p.Object.Spec.Allow) }) ||
-		slices.ContainsFunc(l.Input.Windows, func(w Item[*v1alpha1.UpgradeAllowance]) bool { return gives(w.Object.Spec.Allow) }) ||
+	return slices.ContainsFunc(l.Input.Policies, func(p typecheck.Item[*v1alpha1.AllowancePolicy]) bool { return gives(p.Object.Spec.Allow) }) ||
+		slices.ContainsFunc(l.Input.Windows, func(w typecheck.Item[*v1alpha1.UpgradeAllowance]) bool { return gives(w.Object.Spec.Allow) }) ||
 		slices.ContainsFunc(l.about(n), func(p *v1alpha1.AllowancePolicy) bool { return fields(p.Spec.Match.Fields) })
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/engine/check"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 func TestAConditionIsConstantWhereItReadsNothing(t *testing.T) {
@@ -36,7 +37,7 @@ func TestAConditionIsConstantWhereItReadsNothing(t *testing.T) {
 
 		in := input(t, given("p", fmt.Sprintf("fields: [spec.size], cel: [%q]", text), people))
 		for _, f := range check.Lint(in) {
-			if f.Rule == check.ConstantCondition {
+			if f.Rule == typecheck.ConstantCondition {
 				got = append(got, f.Message)
 			}
 		}

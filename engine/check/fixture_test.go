@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -85,8 +86,8 @@ func input(t *testing.T, documents string) check.Input {
 	return out
 }
 
-func item[T any](t *testing.T, at int, text string) check.Item[*T] {
+func item[T any](t *testing.T, at int, text string) typecheck.Item[*T] {
 	t.Helper()
 
-	return check.Item[*T]{At: at, Object: &fixture.Documents[T](t, text)[0]}
+	return typecheck.Item[*T]{At: at, Object: &fixture.Documents[T](t, text)[0]}
 }

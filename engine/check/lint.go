@@ -12,19 +12,20 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // Input is what is known.
 type Input struct {
-	Policies     []Item[*v1alpha1.AllowancePolicy]
-	Bindings     []Item[*v1alpha1.AllowanceBinding]
-	Windows      []Item[*v1alpha1.UpgradeAllowance]
-	Enforcements []Item[*v1alpha1.Enforcement]
+	Policies     []typecheck.Item[*v1alpha1.AllowancePolicy]
+	Bindings     []typecheck.Item[*v1alpha1.AllowanceBinding]
+	Windows      []typecheck.Item[*v1alpha1.UpgradeAllowance]
+	Enforcements []typecheck.Item[*v1alpha1.Enforcement]
 
 	// Kinds that there are, each in its preferred version.
 	Kinds []kind.Served
 	// Schemas of these, and of parameters.
-	Schemas Schemas
+	Schemas typecheck.Schemas
 	// Composed are kinds and what is made for their objects, as far as that is known.
 	Composed []Composed
 
@@ -46,7 +47,7 @@ type Composed struct {
 
 // Lint finds what is wrong with all objects of an input, in the order in which they are
 // given. Objects are expected to be as the API server would store them, with defaults.
-func Lint(in Input) []Finding {
+func Lint(in Input) []typecheck.Finding {
 	l := &linter{Input: in, broken: map[int]bool{}, unknown: map[kind.Name]bool{}, undefined: map[schema.GroupResource]bool{}}
 
 	// 1. What admission refuses.
@@ -76,7 +77,7 @@ func Lint(in Input) []Finding {
 		l.checkUnusedExternal(p)
 		l.checkIdleDelete(p)
 		l.checkApproval(p)
-		l.checkConstant(p.At, matchParts(&p.Object.Spec.Match), "the policy never matches")
+		l.checkConstant(p.At, typecheck.MatchParts(&p.Object.Spec.Match), "the policy never matches")
 		l.checkCovered(i)
 	}
 
@@ -86,15 +87,15 @@ func Lint(in Input) []Finding {
 		}
 	}
 
-	slices.SortStableFunc(l.report.findings, func(a, b Finding) int { return a.Item - b.Item })
+	slices.SortStableFunc(l.report.Findings, func(a, b typecheck.Finding) int { return a.Item - b.Item })
 
-	return l.report.findings
+	return l.report.Findings
 }
 
 // linter checks an input.
 type linter struct {
 	Input  Input
-	report report
+	report typecheck.Report
 
 	// broken are the items that admission refuses.
 	broken map[int]bool
@@ -143,7 +144,7 @@ func (l *linter) all(names []kind.Name, is func(kind.Served) bool) bool {
 
 // managed reports whether a permission is about managed resources, as far as is known.
 func (l *linter) managed(p v1alpha1.Permission) bool {
-	return child(p) && slices.ContainsFunc(l.known(nameOf(p)), func(k kind.Served) bool { return k.Managed })
+	return typecheck.Child(p) && slices.ContainsFunc(l.known(typecheck.NameOf(p)), func(k kind.Served) bool { return k.Managed })
 }
 
 // about are the policies about a kind, but for those in Shadow mode.
@@ -151,7 +152,7 @@ func (l *linter) about(n kind.Name) []*v1alpha1.AllowancePolicy {
 	var out []*v1alpha1.AllowancePolicy
 
 	for _, p := range l.Input.Policies {
-		if meets(&p.Object.Spec.Match, n) && p.Object.Spec.EnforcementMode != v1alpha1.EnforcementModeShadow {
+		if typecheck.Meets(&p.Object.Spec.Match, n) && p.Object.Spec.EnforcementMode != v1alpha1.EnforcementModeShadow {
 			out = append(out, p.Object)
 		}
 	}

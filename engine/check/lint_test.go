@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/engine/check"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // Parts of the documents of the tests.
@@ -411,7 +412,7 @@ func TestEachRuleIsFoundOnce(t *testing.T) {
 	t.Parallel()
 
 	elsewhere := []string{
-		check.UnknownKind, check.UnknownField, check.Schema, check.SchemaRule, check.DuplicateKey, check.UnreadableSchema, check.ReadsElsewhere,
+		typecheck.UnknownKind, typecheck.UnknownField, typecheck.Schema, typecheck.SchemaRule, typecheck.DuplicateKey, typecheck.UnreadableSchema, typecheck.ReadsElsewhere,
 	}
 	found := map[string]bool{}
 
@@ -424,7 +425,7 @@ func TestEachRuleIsFoundOnce(t *testing.T) {
 	seen := map[string]bool{}
 	rank := 0
 
-	for _, rule := range check.Rules() {
+	for _, rule := range typecheck.Rules() {
 		if !regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`).MatchString(rule.ID) || seen[rule.ID] {
 			t.Errorf("rule %q: it is there twice, or its name is of another form", rule.ID)
 		}
@@ -444,8 +445,8 @@ func TestEachRuleIsFoundOnce(t *testing.T) {
 func TestFindingsHaveTheSeverityOfTheirRule(t *testing.T) {
 	t.Parallel()
 
-	severities := map[string]check.Severity{}
-	for _, rule := range check.Rules() {
+	severities := map[string]typecheck.Severity{}
+	for _, rule := range typecheck.Rules() {
 		severities[rule.ID] = rule.Severity
 	}
 

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // findOver finds what has ended.
 func (l *linter) findOver() {
 	for _, w := range l.Input.Windows {
 		if until := w.Object.Spec.ValidUntil.Time; !l.broken[w.At] && !l.Input.Now.Before(until) {
-			l.report.add(w.At, WindowOver, "spec.validUntil",
+			l.report.Add(w.At, typecheck.WindowOver, "spec.validUntil",
 				fmt.Sprintf("the window has ended at %s, and allows nothing any more", until.UTC().Format(time.RFC3339)),
 				"delete it, or set another end")
 		}
@@ -27,7 +29,7 @@ func (l *linter) findOver() {
 			}
 
 			at := field.NewPath("spec", "exceptions").Index(i).Child("until")
-			l.report.add(e.At, ExceptionOver, at.String(), fmt.Sprintf("the exception %q (%s) has ended at %s, and lets nobody any more",
+			l.report.Add(e.At, typecheck.ExceptionOver, at.String(), fmt.Sprintf("the exception %q (%s) has ended at %s, and lets nobody any more",
 				x.Name, x.Reason, x.Until.UTC().Format(time.RFC3339)), "take it away, or set another end")
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // findDuplicates finds objects of one name, and policies that say the same.
@@ -20,7 +21,7 @@ func (l *linter) findDuplicates() {
 	seen := map[string]int{}
 	named := func(item int, key, what string) {
 		if other, ok := seen[key]; ok {
-			l.report.addWith(item, other, DuplicateObject, "metadata.name",
+			l.report.AddWith(item, other, typecheck.DuplicateObject, "metadata.name",
 				fmt.Sprintf("%s is there twice: the one that is applied last replaces the other", what),
 				"give it another name, or delete one")
 		}
@@ -59,7 +60,7 @@ func (l *linter) checkCovered(i int) {
 		}
 
 		if rule, message, remedy := compare(&p.Object.Spec, q.Object, j < i); rule != "" {
-			l.report.addWith(p.At, q.At, rule, "metadata.name", message, remedy)
+			l.report.AddWith(p.At, q.At, rule, "metadata.name", message, remedy)
 
 			return
 		}
@@ -78,12 +79,12 @@ func compare(p *v1alpha1.AllowancePolicySpec, other *v1alpha1.AllowancePolicy, b
 			return "", "", ""
 		}
 
-		return DuplicatePolicy, fmt.Sprintf("AllowancePolicy %q says the same", other.GetName()), "delete one of them"
+		return typecheck.DuplicatePolicy, fmt.Sprintf("AllowancePolicy %q says the same", other.GetName()), "delete one of them"
 	case coversPolicy(q, p) && (before || !coversPolicy(p, q)):
-		return CoveredPolicy, fmt.Sprintf("AllowancePolicy %q allows all that this one does, to the same subjects", other.GetName()),
+		return typecheck.CoveredPolicy, fmt.Sprintf("AllowancePolicy %q allows all that this one does, to the same subjects", other.GetName()),
 			"delete this one, or narrow the other"
 	case same && before && !coversPolicy(p, q):
-		return DuplicatePolicy, fmt.Sprintf("AllowancePolicy %q matches and allows the same, for other subjects", other.GetName()),
+		return typecheck.DuplicatePolicy, fmt.Sprintf("AllowancePolicy %q matches and allows the same, for other subjects", other.GetName()),
 			"list all subjects in one of them"
 	default:
 		return "", "", ""
@@ -137,7 +138,7 @@ func coversMatch(q, p *v1alpha1.Match) bool {
 	}
 
 	for _, f := range p.Fields {
-		if !covers(q.Fields, f) || overlap(q.ExcludeFields, f) {
+		if !covers(q.Fields, f) || typecheck.Overlap(q.ExcludeFields, f) {
 			return false
 		}
 	}
@@ -214,11 +215,11 @@ func coversAllow(q, p []v1alpha1.Permission) bool {
 
 // gives reports whether a permission gives a mutation of another one.
 func gives(have, want v1alpha1.Permission, mutation string) bool {
-	if child(have) != child(want) {
+	if typecheck.Child(have) != typecheck.Child(want) {
 		return false
 	}
 
-	if !child(want) {
+	if !typecheck.Child(want) {
 		return slices.Contains(have.Mutations, mutation)
 	}
 

@@ -13,18 +13,19 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // typeCheckPolicies finds what the status of policies would say.
 func (l *linter) typeCheckPolicies() {
-	grants := GrantsOf(l.policies(), l.windows())
+	grants := typecheck.GrantsOf(l.policies(), l.windows())
 
 	for _, p := range l.Input.Policies {
 		if l.broken[p.At] {
 			continue
 		}
 
-		l.report.addAll(p.At, Policy(p.Object, l.Input.Kinds, l.Input.Schemas, grants))
+		l.report.AddAll(p.At, typecheck.Policy(p.Object, l.Input.Kinds, l.Input.Schemas, grants))
 	}
 }
 
@@ -35,7 +36,7 @@ func (l *linter) typeCheckEnforcements() {
 			continue
 		}
 
-		l.report.addAll(e.At, Enforcement(e.Object, l.Input.Kinds, l.Input.Schemas))
+		l.report.AddAll(e.At, typecheck.Enforcement(e.Object, l.Input.Kinds, l.Input.Schemas))
 	}
 }
 
@@ -62,7 +63,7 @@ func (l *linter) findUnchecked() {
 		l.uncheckedPermissions(p.At, p.Object.Spec.Allow)
 
 		if gvk, ok := policy.ParamKindOf(&p.Object.Spec); ok && l.Input.Schemas(gvk) == nil {
-			l.report.add(p.At, NotChecked, "spec.paramKind",
+			l.report.Add(p.At, typecheck.NotChecked, "spec.paramKind",
 				fmt.Sprintf("what is read of params is not checked: nothing that was read has the schema of %s of %s", gvk.Kind, gvk.GroupVersion()),
 				schemaRemedy)
 		}
@@ -74,8 +75,8 @@ func (l *linter) findUnchecked() {
 		}
 
 		l.uncheckedPermissions(w.At, w.Object.Spec.Allow)
-		l.report.addAll(w.At, l.Input.Schemas.ofWindow(w.Object, l.Input.Kinds))
-		l.report.addAll(w.At, checkVerbs(w.Object.Spec.Allow, false))
+		l.report.AddAll(w.At, l.Input.Schemas.OfWindow(w.Object, l.Input.Kinds))
+		l.report.AddAll(w.At, typecheck.CheckVerbs(w.Object.Spec.Allow, false))
 	}
 
 	for _, e := range l.Input.Enforcements {
@@ -85,8 +86,8 @@ func (l *linter) findUnchecked() {
 
 func (l *linter) uncheckedPermissions(item int, allow []v1alpha1.Permission) {
 	for i, perm := range allow {
-		if child(perm) {
-			l.unchecked(item, nameOf(perm), field.NewPath("spec", "allow").Index(i).Child("kind"))
+		if typecheck.Child(perm) {
+			l.unchecked(item, typecheck.NameOf(perm), field.NewPath("spec", "allow").Index(i).Child("kind"))
 		}
 	}
 }
@@ -110,7 +111,7 @@ func (l *linter) unchecked(item int, n kind.Name, at *field.Path) {
 	}
 
 	l.unknown[n] = true
-	l.report.add(item, NotChecked, at.String(), fmt.Sprintf("not checked: nothing that was read has the schema of %s", n), remedy)
+	l.report.Add(item, typecheck.NotChecked, at.String(), fmt.Sprintf("not checked: nothing that was read has the schema of %s", n), remedy)
 }
 
 // kindsLike are the names of known kinds that another one was probably meant to be.
@@ -126,12 +127,12 @@ func (l *linter) kindsLike(name string) []string {
 		}
 	}
 
-	return Alike(name, names)
+	return typecheck.Alike(name, names)
 }
 
 // uncheckedRules tells of the resources that the rules of an Enforcement name, of which
 // there is no schema to check its conditions against.
-func (l *linter) uncheckedRules(e Item[*v1alpha1.Enforcement]) {
+func (l *linter) uncheckedRules(e typecheck.Item[*v1alpha1.Enforcement]) {
 	if l.broken[e.At] {
 		return
 	}
@@ -147,12 +148,12 @@ func (l *linter) uncheckedRules(e Item[*v1alpha1.Enforcement]) {
 				l.undefined[gr] = true
 
 				remedy := schemaRemedy
-				if like := Alike(name, l.resourcesOf(group)); len(like) > 0 {
+				if like := typecheck.Alike(name, l.resourcesOf(group)); len(like) > 0 {
 					remedy = fmt.Sprintf("if it is not %s that is meant, %s", strings.Join(like, " or "), schemaRemedy)
 				}
 
 				at := field.NewPath("spec", "match", "resourceRules").Index(i).Child("resources").Index(j)
-				l.report.add(e.At, NotChecked, at.String(), fmt.Sprintf("not checked: nothing that was read defines %s", gr), remedy)
+				l.report.Add(e.At, typecheck.NotChecked, at.String(), fmt.Sprintf("not checked: nothing that was read defines %s", gr), remedy)
 			}
 		}
 	}

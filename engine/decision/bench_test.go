@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -104,7 +105,9 @@ func (s scene) in(tb testing.TB, n int) request.Request {
 	}
 
 	if s.limits != nil {
-		req.Basis.Params = func(policy.ParamQuery) (policy.ParamList, error) { return policy.ParamList{Objects: s.limits}, nil }
+		req.Basis.Params = func(expression.ParamQuery) (expression.ParamList, error) {
+			return expression.ParamList{Objects: s.limits}, nil
+		}
 	}
 
 	return req

@@ -12,7 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // MustDecide reports whether a request must not go on where it cannot be decided,
@@ -50,7 +50,7 @@ func MustDecide(req request.Request, whole bool) ([]string, bool) {
 }
 
 // mayGovern reports whether an Enforcement governs the object, or might.
-func mayGovern(o request.Objects, in policy.Input, e *enforcement.Enforcement, whole bool) bool {
+func mayGovern(o request.Objects, in expression.Input, e *enforcement.Enforcement, whole bool) bool {
 	target := o.EnforcementTarget()
 
 	if whole {

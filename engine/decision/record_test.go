@@ -19,6 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -256,7 +257,7 @@ func TestAnExpressionThatFailsIsFoundAmongProblems(t *testing.T) {
 
 	req.Basis.Enforcements = []*enforcement.Enforcement{compiled}
 
-	list := policy.EvaluationErrors(decision.Decide(req).Problems...)
+	list := expression.EvaluationErrors(decision.Decide(req).Problems...)
 	got := make([]string, 0, len(list))
 
 	for _, failed := range list {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -24,7 +25,7 @@ type Enforcement struct {
 	spec       v1alpha1.EnforcementSpec
 	objects    labels.Selector
 	namespaces labels.Selector
-	conditions []*policy.Expression
+	conditions []*expression.Expression
 	// now is true where one of these may read the time of the decision.
 	now bool
 	// excepted are what exceptions are about, in their order.
@@ -65,7 +66,7 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 	e.namespaces = compileSelector(in.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"), &errs)
 
 	for i, c := range in.Spec.MatchConditions {
-		x, err := policy.CompileExpression(c.Expression)
+		x, err := expression.Compile(c.Expression)
 		if err != nil {
 			errs = append(errs, field.Invalid(spec.Child("matchConditions").Index(i).Child("expression"), c.Expression, err.Error()))
 
@@ -91,7 +92,7 @@ func Compile(in *v1alpha1.Enforcement) (*Enforcement, field.ErrorList) {
 // is asked for. A condition that cannot be evaluated counts as met where the failure policy is
 // Fail, and as not met where it is Ignore; the error is returned beside. It is
 // then no reason to except anything.
-func (e *Enforcement) Governs(t Target, in policy.Input) (bool, error) {
+func (e *Enforcement) Governs(t Target, in expression.Input) (bool, error) {
 	if !e.fails() || !e.CoversTarget(t) || !e.selects(in) {
 		return false, nil
 	}
@@ -112,8 +113,8 @@ func (e *Enforcement) Governs(t Target, in policy.Input) (bool, error) {
 }
 
 // meets reports whether the conditions are met by the object of an input.
-func (e *Enforcement) meets(in policy.Input) (bool, error) {
-	budget := policy.NewBudget()
+func (e *Enforcement) meets(in expression.Input) (bool, error) {
+	budget := expression.NewBudget()
 
 	for _, c := range e.conditions {
 		ok, err := budget.Eval(c, in)
@@ -133,24 +134,24 @@ func (e *Enforcement) meets(in policy.Input) (bool, error) {
 // selects by labels of a namespace that are not known. What an Enforcement
 // excepts it excepts of what it surely governs, and what one may forbid no other
 // one excepts.
-func (e *Enforcement) Unsure(t Target, in policy.Input) bool {
+func (e *Enforcement) Unsure(t Target, in expression.Input) bool {
 	return e.CoversTarget(t) && policy.NamespaceUnknown(in, e.namespaces) && policy.Selects(in, e.objects, labels.Everything())
 }
 
 // MaySelect reports whether the Enforcement may be about an object of a namespace,
 // whatever its labels and those of a namespace that is not known.
-func (e *Enforcement) MaySelect(in policy.Input) bool {
+func (e *Enforcement) MaySelect(in expression.Input) bool {
 	return policy.NamespaceUnknown(in, e.namespaces) || policy.Selects(in, labels.Everything(), e.namespaces)
 }
 
 // selects reports whether the selectors are about an object as it is or as it is
 // asked for: a write that takes a label away does not free itself.
-func (e *Enforcement) selects(in policy.Input) bool {
+func (e *Enforcement) selects(in expression.Input) bool {
 	if policy.Selects(in, e.objects, e.namespaces) {
 		return true
 	}
 
-	was := policy.Input{OldObject: in.OldObject, NamespaceObject: in.NamespaceObject}
+	was := expression.Input{OldObject: in.OldObject, NamespaceObject: in.NamespaceObject}
 
 	return in.OldObject != nil && policy.Selects(was, e.objects, e.namespaces)
 }
@@ -178,7 +179,7 @@ func (e *Enforcement) ReadsNow() bool { return e.now }
 
 // ReadsParent reports whether a condition reads the parent of an object.
 func (e *Enforcement) ReadsParent() bool {
-	return slices.ContainsFunc(e.conditions, (*policy.Expression).ReadsParent)
+	return slices.ContainsFunc(e.conditions, (*expression.Expression).ReadsParent)
 }
 
 // Action is the strictest of the Enforcement's actions.

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -38,7 +39,7 @@ func Example() {
 
 	governs, _ := e.Governs(enforcement.Target{
 		Resource: schema.GroupResource{Group: "rds.aws.upbound.io", Resource: "instances"}, Operation: v1alpha1.OperationDelete,
-	}, policy.Input{})
+	}, expression.Input{})
 	fmt.Println("governs:", governs, e.Action())
 
 	dora := policy.User{Name: "dora", Groups: []string{"dba"}}

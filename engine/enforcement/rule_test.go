@@ -12,7 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // TestARuleIsAboutRequestsAsThoseOfAdmissionAre has what the corpus has no request for.
@@ -69,7 +69,7 @@ func TestARuleIsAboutRequestsAsThoseOfAdmissionAre(t *testing.T) {
 
 			object := map[string]any{"metadata": map[string]any{"name": "w"}}
 
-			got, err := e.Governs(tc.target, policy.Input{Object: object, OldObject: object})
+			got, err := e.Governs(tc.target, expression.Input{Object: object, OldObject: object})
 			if err != nil || got != tc.want {
 				t.Errorf("%s\nGoverns: %t, %v", tc.reason, got, err)
 			}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // Validate finds what would prevent an Enforcement from being used as it says, with the
@@ -21,7 +21,7 @@ func Validate(e *v1alpha1.Enforcement) field.ErrorList {
 	errs = append(errs, validateSelector(e.Spec.Match.NamespaceSelector, spec.Child("match", "namespaceSelector"))...)
 
 	for i, c := range e.Spec.MatchConditions {
-		if _, err := policy.CompileExpression(c.Expression); err != nil {
+		if _, err := expression.Compile(c.Expression); err != nil {
 			errs = append(errs, field.Invalid(spec.Child("matchConditions").Index(i).Child("expression"), c.Expression, err.Error()))
 		}
 	}

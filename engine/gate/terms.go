@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -126,14 +127,14 @@ func (t terms) unmet(object map[string]any) lack {
 
 		met, err := false, c.gate.Broken
 		if err == nil {
-			met, _, err = c.gate.CloseWhen.Eval(policy.Input{Object: object})
+			met, _, err = c.gate.CloseWhen.Eval(expression.Input{Object: object})
 		}
 
 		switch {
 		case err != nil:
 			broken := fmt.Errorf("cannot use closeWhen of policy %q: %w", c.policy, err)
 			if c.gate.Broken == nil {
-				broken = &policy.EvaluationError{Kind: policy.KindPolicy, Name: c.policy, Err: broken}
+				broken = &expression.EvaluationError{Kind: expression.KindPolicy, Name: c.policy, Err: broken}
 			}
 
 			return lack{wait: WaitCondition, text: text, broken: broken}

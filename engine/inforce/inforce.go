@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/internal/memo"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
@@ -32,8 +33,8 @@ type Cache struct {
 // NewCache makes an empty Cache.
 func NewCache() *Cache {
 	return &Cache{
-		policies: policy.NewCache(), bindings: memo.New(policy.KindBinding, policy.CompileBinding),
-		windows: memo.New(policy.KindUpgrade, terms), enforcements: enforcement.NewCache(),
+		policies: policy.NewCache(), bindings: memo.New(expression.KindBinding, policy.CompileBinding),
+		windows: memo.New(expression.KindUpgrade, terms), enforcements: enforcement.NewCache(),
 	}
 }
 

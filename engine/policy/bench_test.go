@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/cel"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -36,7 +37,7 @@ func BenchmarkCEL(b *testing.B) {
 		}
 
 		for b.Loop() {
-			if v := p.Evaluate(policy.Input{Object: obj, OldObject: obj}); !v.Met {
+			if v := p.Evaluate(expression.Input{Object: obj, OldObject: obj}); !v.Met {
 				b.Fatal(v)
 			}
 		}

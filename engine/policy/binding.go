@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // Binding is a compiled AllowanceBinding.
@@ -19,7 +20,7 @@ type Binding struct {
 	namespace, name string
 	spec            v1alpha1.AllowanceBindingSpec
 	subjects        []v1alpha1.Subject
-	scope           *scope
+	scope           *expression.Scope
 	conditions      []*condition
 	// params are those of the binding, of the policy's kind; nil for none.
 	params *parameters
@@ -39,8 +40,8 @@ func CompileBinding(in *v1alpha1.AllowanceBinding) (*Binding, field.ErrorList) {
 
 	var errs field.ErrorList
 
-	b.scope = compileScope(compileEnv, nil, at, &errs)
-	b.conditions = b.scope.conditions(b.match(), at, &errs)
+	b.scope = expression.CompileScope(expression.Env, nil, at, &errs)
+	b.conditions = conditionsIn(b.scope, b.match(), at, &errs)
 
 	if ref := b.spec.ParamRef; ref != nil {
 		b.params = compileParamRef(schema.GroupVersionKind{}, b.namespace, ref.Name, ref.Selector, at.Child("paramRef"), &errs)
@@ -78,12 +79,12 @@ func (b *Binding) Overrides(p *Policy) bool {
 
 // Evaluate checks the binding's conditions, and with its parameters those of the policy
 // that it binds, which is given. The budget is that of all bindings of a request.
-func (b *Binding) Evaluate(p *Policy, in Input, budget *Budget) Evaluation {
+func (b *Binding) Evaluate(p *Policy, in expression.Input, budget *expression.Budget) Evaluation {
 	if b.Overrides(p) {
 		return Evaluation{Kind: LackParameter, Missing: "it has a paramRef, and that of the policy is not overridable"}
 	}
 
-	if v := budget.bear(costOfBinding); v.Problem != nil {
+	if v := bear(budget, expression.CostOfBinding); v.Problem != nil {
 		return v
 	}
 
@@ -92,7 +93,7 @@ func (b *Binding) Evaluate(p *Policy, in Input, budget *Budget) Evaluation {
 		return v
 	}
 
-	if v := budget.bear(costOfParams); v.Problem != nil {
+	if v := bear(budget, expression.CostOfParams); v.Problem != nil {
 		return v
 	}
 
@@ -103,8 +104,8 @@ func (b *Binding) Evaluate(p *Policy, in Input, budget *Budget) Evaluation {
 
 // bear takes what is done for a binding besides its expressions. It has a Problem where
 // nothing is left for that.
-func (b *Budget) bear(cost uint64) Evaluation {
-	if err := b.spend(cost); err != nil {
+func bear(b *expression.Budget, cost uint64) Evaluation {
+	if err := b.Spend(cost); err != nil {
 		return Evaluation{Kind: LackCEL, Missing: err.Error(), Problem: fmt.Errorf("cannot evaluate it: %w", err)}
 	}
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // Policy is a compiled AllowancePolicy.
@@ -23,7 +24,7 @@ type Policy struct {
 	excluded   []change.Pattern
 	capture    []change.Pattern
 	params     *parameters
-	scope      *scope
+	scope      *expression.Scope
 	conditions []*condition
 	objects    labels.Selector
 	namespaces labels.Selector
@@ -75,8 +76,8 @@ func Compile(in *v1alpha1.AllowancePolicy) (*Policy, field.ErrorList) {
 	}
 
 	p.params = compileParams(&in.Spec, &errs)
-	p.scope = compileScope(p.env(), in.Spec.Match.Variables, match.Child("variables"), &errs)
-	p.conditions = p.scope.conditions(&in.Spec.Match, match, &errs)
+	p.scope = expression.CompileScope(p.env(), in.Spec.Match.Variables, match.Child("variables"), &errs)
+	p.conditions = conditionsIn(p.scope, &in.Spec.Match, match, &errs)
 	p.now = slices.ContainsFunc(Expressions(&in.Spec.Match), func(w Written) bool { return ReadsNow(w.Text) })
 
 	checkPermissions(in.Spec.Allow, field.NewPath("spec", "allow"), &errs)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -163,23 +164,23 @@ func TestAPolicyIsMetWhereSelectorsAndExpressionsHold(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		match   string
-		in      policy.Input
+		in      expression.Input
 		missing string
 		problem bool
 	}{
-		"Nothing":     {reason: "Nothing asked is met.", match: "", in: policy.Input{Object: prod}},
-		"Label":       {reason: "The object's label.", match: ", objectSelector: {matchLabels: {env: prod}}", in: policy.Input{Object: prod}},
-		"NoLabel":     {reason: "Another label.", match: ", objectSelector: {matchLabels: {env: dev}}", in: policy.Input{Object: prod}, missing: `objectSelector "env=dev"`},
-		"Deleted":     {reason: "The old object's label on delete.", match: ", objectSelector: {matchLabels: {env: prod}}", in: policy.Input{OldObject: prod}},
-		"Namespace":   {reason: "The namespace's label.", match: ", namespaceSelector: {matchLabels: {team: x}}", in: policy.Input{Object: prod, NamespaceObject: object("{metadata: {labels: {team: x}}}")}},
-		"NoNamespace": {reason: "Another.", match: ", namespaceSelector: {matchLabels: {team: x}}", in: policy.Input{Object: prod, NamespaceObject: object("{metadata: {}}")}, missing: `namespaceSelector "team=x"`},
-		"Unknown":     {reason: "Where the namespace is not known, a selector of namespaces is not met.", match: ", namespaceSelector: {matchLabels: {team: x}}", in: policy.Input{Object: prod}, missing: "namespaceSelector"},
-		"Cluster":     {reason: "A cluster-scoped object is in none.", match: ", namespaceSelector: {matchLabels: {team: x}}", in: policy.Input{Object: cluster}},
-		"True":        {reason: "All expressions.", match: `, cel: ["object.spec.size == 'large'", "true"]`, in: policy.Input{Object: prod}},
-		"False":       {reason: "The first that is false is named.", match: `, cel: ["true", "object.spec.size == 'small'", "false"]`, in: policy.Input{Object: prod}, missing: `CEL "object.spec.size == 'small'" is false`},
-		"Error":       {reason: "One that fails is reported and is no match.", match: `, cel: ["object.spec.other == 1"]`, in: policy.Input{Object: prod}, missing: "could not be evaluated", problem: true},
-		"OnCreate":    {reason: "There is no old object on create.", match: `, cel: ["oldObject == null"]`, in: policy.Input{Object: prod}},
-		"Request":     {reason: "The request can be asked.", match: `, cel: ["request.operation == 'UPDATE' && 'a' in request.userInfo.groups"]`, in: policy.Input{Object: prod, Request: func() map[string]any { return object("{operation: UPDATE, userInfo: {groups: [a]}}") }}},
+		"Nothing":     {reason: "Nothing asked is met.", match: "", in: expression.Input{Object: prod}},
+		"Label":       {reason: "The object's label.", match: ", objectSelector: {matchLabels: {env: prod}}", in: expression.Input{Object: prod}},
+		"NoLabel":     {reason: "Another label.", match: ", objectSelector: {matchLabels: {env: dev}}", in: expression.Input{Object: prod}, missing: `objectSelector "env=dev"`},
+		"Deleted":     {reason: "The old object's label on delete.", match: ", objectSelector: {matchLabels: {env: prod}}", in: expression.Input{OldObject: prod}},
+		"Namespace":   {reason: "The namespace's label.", match: ", namespaceSelector: {matchLabels: {team: x}}", in: expression.Input{Object: prod, NamespaceObject: object("{metadata: {labels: {team: x}}}")}},
+		"NoNamespace": {reason: "Another.", match: ", namespaceSelector: {matchLabels: {team: x}}", in: expression.Input{Object: prod, NamespaceObject: object("{metadata: {}}")}, missing: `namespaceSelector "team=x"`},
+		"Unknown":     {reason: "Where the namespace is not known, a selector of namespaces is not met.", match: ", namespaceSelector: {matchLabels: {team: x}}", in: expression.Input{Object: prod}, missing: "namespaceSelector"},
+		"Cluster":     {reason: "A cluster-scoped object is in none.", match: ", namespaceSelector: {matchLabels: {team: x}}", in: expression.Input{Object: cluster}},
+		"True":        {reason: "All expressions.", match: `, cel: ["object.spec.size == 'large'", "true"]`, in: expression.Input{Object: prod}},
+		"False":       {reason: "The first that is false is named.", match: `, cel: ["true", "object.spec.size == 'small'", "false"]`, in: expression.Input{Object: prod}, missing: `CEL "object.spec.size == 'small'" is false`},
+		"Error":       {reason: "One that fails is reported and is no match.", match: `, cel: ["object.spec.other == 1"]`, in: expression.Input{Object: prod}, missing: "could not be evaluated", problem: true},
+		"OnCreate":    {reason: "There is no old object on create.", match: `, cel: ["oldObject == null"]`, in: expression.Input{Object: prod}},
+		"Request":     {reason: "The request can be asked.", match: `, cel: ["request.operation == 'UPDATE' && 'a' in request.userInfo.groups"]`, in: expression.Input{Object: prod, Request: func() map[string]any { return object("{operation: UPDATE, userInfo: {groups: [a]}}") }}},
 	}
 
 	for name, tc := range cases {
@@ -203,7 +204,7 @@ func TestThePoliciesBudgetIsOneForAllItsExpressions(t *testing.T) {
 	}
 
 	p := compile(t, "{metadata: {name: p}, spec: {match: {kind: A, fields: [spec], cel: ['"+strings.Repeat(nested+"', '", 20)+"true']}, allow: [{kind: B, mutations: [spec]}]}}")
-	if v := p.Evaluate(policy.Input{Object: map[string]any{"l": list}}); v.Met || v.Problem == nil || !strings.Contains(v.Problem.Error(), "cost") {
+	if v := p.Evaluate(expression.Input{Object: map[string]any{"l": list}}); v.Met || v.Problem == nil || !strings.Contains(v.Problem.Error(), "cost") {
 		t.Errorf("Evaluate: %+v", v)
 	}
 }

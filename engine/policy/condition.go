@@ -4,7 +4,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,19 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 )
 
 // maxMessage limits the bytes of a message that an expression gives.
 const maxMessage = 1024
 
-// errNotText is the cause when a messageExpression gives something else than text.
-var errNotText = errors.New("it does not give text")
-
 // condition is a compiled [v1alpha1.PolicyCondition], or one of cel, which has no
 // name.
 type condition struct {
-	expression *Expression
+	expression *expression.Expression
 	name       string
 	message    string
 	text       cel.Program // Of messageExpression; nil without one.
@@ -36,7 +33,7 @@ type condition struct {
 }
 
 // missing says what is missing where the condition is false.
-func (c *condition) missing(a *activation, b *Budget) string {
+func (c *condition) missing(a *expression.Activation, b *expression.Budget) string {
 	if c.name == "" {
 		return fmt.Sprintf("CEL %q is false", c.expression)
 	}
@@ -52,21 +49,21 @@ func (c *condition) missing(a *activation, b *Budget) string {
 // expression gives: where that is a credential, the message is the one that is
 // written in the policy. It is given by objects without what kubectl stores of what
 // was applied, which is there of most.
-func (c *condition) said(a *activation, b *Budget) string {
+func (c *condition) said(a *expression.Activation, b *expression.Budget) string {
 	if c.text == nil {
 		return c.message
 	}
 
-	a = a.withoutApplied()
+	a = a.WithoutApplied()
 
-	if slices.ContainsFunc(a.in.objects(), func(object map[string]any) bool {
+	if slices.ContainsFunc(a.Input.All(), func(object map[string]any) bool {
 		return mask.Hides(nil, object, object)
 	}) {
 		return c.message
 	}
 
 	val, details, err := c.text.Eval(a)
-	if err != nil || b.spend(costOf(details)) != nil {
+	if err != nil || b.Spend(expression.CostOf(details)) != nil {
 		return c.message
 	}
 
@@ -87,24 +84,24 @@ func (c *condition) failed(err error) string {
 	return fmt.Sprintf("condition %q: CEL %q could not be evaluated: %s", c.name, c.expression, reason(err))
 }
 
-// conditions compiles all that must be true of a change: expressions of cel, then
+// conditionsIn compiles in a scope all that must be true of a change: expressions of cel, then
 // those with names.
-func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.ErrorList) []*condition {
-	if s.env == nil {
+func conditionsIn(s *expression.Scope, match *v1alpha1.Match, at *field.Path, errs *field.ErrorList) []*condition {
+	if s.Env == nil {
 		return nil
 	}
 
 	out := make([]*condition, 0, len(match.CEL)+len(match.MatchConditions))
 
 	for i, text := range match.CEL {
-		e, err := compileIn(s.env, text, s.reads)
+		e, err := expression.CompileIn(s.Env, text, s.Reads)
 		if err != nil {
 			*errs = append(*errs, field.Invalid(at.Child("cel").Index(i), text, err.Error()))
 
 			continue
 		}
 
-		out = append(out, &condition{expression: e, parent: e.reads.Parent})
+		out = append(out, &condition{expression: e, parent: e.Reads().Parent})
 	}
 
 	names := map[string]bool{}
@@ -122,18 +119,18 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 
 		var err error
 
-		if c.expression, err = compileIn(s.env, m.Expression, s.reads); err != nil {
+		if c.expression, err = expression.CompileIn(s.Env, m.Expression, s.Reads); err != nil {
 			*errs = append(*errs, field.Invalid(at.Child("expression"), m.Expression, err.Error()))
 		} else {
-			c.parent = c.expression.reads.Parent
+			c.parent = c.expression.Reads().Parent
 		}
 
 		if m.MessageExpression != "" {
-			tree, program, err := compileText(s.env, m.MessageExpression)
+			tree, program, err := compileText(s.Env, m.MessageExpression)
 			if err != nil {
 				*errs = append(*errs, field.Invalid(at.Child("messageExpression"), m.MessageExpression, err.Error()))
 			} else {
-				c.text, c.parent = program, c.parent || readingOf(tree, s.reads).Parent
+				c.text, c.parent = program, c.parent || expression.ReadingOf(tree, s.Reads).Parent
 			}
 		}
 
@@ -145,9 +142,9 @@ func (s *scope) conditions(match *v1alpha1.Match, at *field.Path, errs *field.Er
 
 // compileText compiles an expression that gives text.
 func compileText(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
-	tree, program, err := compile(env, text)
+	tree, program, err := expression.CompileTree(env, text)
 	if err == nil {
-		err = checkResult(tree, RoleMessage)
+		err = expression.CheckResult(tree, expression.RoleMessage)
 	}
 
 	if err != nil {
@@ -159,7 +156,7 @@ func compileText(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 
 // ConditionReading is what a condition of a policy reads.
 type ConditionReading struct {
-	Reading Reading
+	Reading expression.Reading
 
 	// At is where the condition is written.
 	At *field.Path
@@ -171,7 +168,7 @@ type ConditionReading struct {
 func (p *Policy) ConditionReadings() []ConditionReading {
 	out := make([]ConditionReading, 0, len(p.conditions))
 	for i, c := range p.conditions {
-		out = append(out, ConditionReading{Reading: c.expression.reads, At: p.atCondition(i), Shadow: c.shadow})
+		out = append(out, ConditionReading{Reading: c.expression.Reads(), At: p.atCondition(i), Shadow: c.shadow})
 	}
 
 	return out

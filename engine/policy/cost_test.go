@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -36,7 +37,7 @@ func TestAnEvaluationSaysWhatItCost(t *testing.T) {
 			}
 
 			for range 2 {
-				if got := p.Evaluate(policy.Input{Object: map[string]any{"a": int64(1)}}); got.Cost != tc.want {
+				if got := p.Evaluate(expression.Input{Object: map[string]any{"a": int64(1)}}); got.Cost != tc.want {
 					t.Errorf("%s\ncost %d, want %d", tc.reason, got.Cost, tc.want)
 				}
 			}
@@ -56,11 +57,11 @@ func TestWhatIsOverTheBudgetIsCounted(t *testing.T) {
 		t.Fatal(errs)
 	}
 
-	if got := p.Evaluate(policy.Input{Object: map[string]any{}}); got.Problem == nil || got.Cost <= policy.CostLimit {
+	if got := p.Evaluate(expression.Input{Object: map[string]any{}}); got.Problem == nil || got.Cost <= expression.CostLimit {
 		t.Errorf("cost %d, %v", got.Cost, got.Problem)
 	}
 
-	if diff := cmp.Diff([]float64{10, 100, 1000, 10000, 100000, 1e6, 1e7}, policy.CostBuckets()); diff != "" {
+	if diff := cmp.Diff([]float64{10, 100, 1000, 10000, 100000, 1e6, 1e7}, expression.CostBuckets()); diff != "" {
 		t.Errorf("buckets, -want, +got:\n%s", diff)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -38,10 +39,10 @@ func Example() {
 
 	for _, p := range policy.NewSet(compiled).For(schema.GroupKind{Group: "example.org", Kind: "DatabaseClaim"}) {
 		fmt.Println(p.Name(), "names", c.Field, p.Names(c))
-		fmt.Println(p.Evaluate(policy.Input{Object: is, OldObject: was}).Missing)
+		fmt.Println(p.Evaluate(expression.Input{Object: is, OldObject: was}).Missing)
 
 		is["metadata"] = map[string]any{"annotations": map[string]any{"jira": "INFRA-7"}}
-		fmt.Println(p.Evaluate(policy.Input{Object: is, OldObject: was}).Met, p.Attestations(is))
+		fmt.Println(p.Evaluate(expression.Input{Object: is, OldObject: was}).Met, p.Attestations(is))
 	}
 
 	// Output:

@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // Gate is what a policy says of the gates that its allowances open.
 type Gate struct {
 	// CloseWhen shows when a change is in the external system; nil where the
 	// status is to show that.
-	CloseWhen *Expression
+	CloseWhen *expression.Expression
 	// Broken is why CloseWhen cannot be used though there is one: the gate then
 	// stays open. Nil otherwise.
 	Broken error
@@ -91,16 +92,16 @@ func within(d *metav1.Duration, least, most time.Duration, at *field.Path, errs 
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var managedEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(cel.Variable(varObject, cel.DynType))
+	return expression.NewEnv(cel.Variable(expression.VarObject, cel.DynType))
 })
 
 // compileCloseWhen compiles an expression about a managed resource. It costs as
 // much as any expression of a policy may, and knows the same functions.
-func compileCloseWhen(text string) (*Expression, error) {
+func compileCloseWhen(text string) (*expression.Expression, error) {
 	env, err := managedEnv()
 	if err != nil {
 		return nil, err
 	}
 
-	return compileIn(env, text, nil)
+	return expression.CompileIn(env, text, nil)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kausality-io/kausality-crossplane/engine/change"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -117,13 +118,13 @@ type Evaluation struct {
 }
 
 // Evaluate checks the policy's selectors and expressions where a chain starts.
-func (p *Policy) Evaluate(in Input) Evaluation { return p.evaluate(in, false) }
+func (p *Policy) Evaluate(in expression.Input) Evaluation { return p.evaluate(in, false) }
 
 // EvaluateBelow checks them where a change above led to this one: expressions about who
 // asked for that, how and when count as met.
-func (p *Policy) EvaluateBelow(in Input) Evaluation { return p.evaluate(in, true) }
+func (p *Policy) EvaluateBelow(in expression.Input) Evaluation { return p.evaluate(in, true) }
 
-func (p *Policy) evaluate(in Input, below bool) Evaluation {
+func (p *Policy) evaluate(in expression.Input, below bool) Evaluation {
 	if !p.selectsBoth(in) {
 		return Evaluation{Kind: LackSelector, Missing: fmt.Sprintf("the object does not match objectSelector %q", p.objects)}
 	}
@@ -137,24 +138,24 @@ func (p *Policy) evaluate(in Input, below bool) Evaluation {
 		return Evaluation{Kind: LackSelector, Missing: fmt.Sprintf("the namespace does not match namespaceSelector %q", p.namespaces)}
 	}
 
-	return p.params.evaluateWith(p.scope, p.conditions, in, below, NewBudget())
+	return p.params.evaluateWith(p.scope, p.conditions, in, below, expression.NewBudget())
 }
 
 // evaluate checks conditions, within a budget.
-func evaluate(s *scope, conditions []*condition, in Input, below bool, budget *Budget) Evaluation {
+func evaluate(s *expression.Scope, conditions []*condition, in expression.Input, below bool, budget *expression.Budget) Evaluation {
 	if len(conditions) == 0 {
 		return Evaluation{Met: true}
 	}
 
-	given := s.activate(&in, budget)
+	given := s.Activate(&in, budget)
 	out := Evaluation{Met: true}
 
 	for _, c := range conditions {
-		if below && c.expression.reads.OfStart || c.shadow {
+		if below && c.expression.Reads().OfStart || c.shadow {
 			continue
 		}
 
-		ok, err := budget.eval(c.expression, given)
+		ok, err := budget.EvalIn(c.expression, given)
 		if err != nil {
 			out = Evaluation{Kind: LackCEL, Missing: c.failed(err), Condition: c.name, Problem: err}
 
@@ -168,19 +169,19 @@ func evaluate(s *scope, conditions []*condition, in Input, below bool, budget *B
 		}
 	}
 
-	out.Cost = budget.spent
+	out.Cost = budget.Spent()
 
 	return out
 }
 
 // Selects reports whether an object and its namespace meet the policy's selectors,
 // whatever its expressions say.
-func (p *Policy) Selects(in Input) bool { return Selects(in, p.objects, p.namespaces) }
+func (p *Policy) Selects(in expression.Input) bool { return Selects(in, p.objects, p.namespaces) }
 
 // Selects reports whether the object of an input and its namespace carry the
 // labels that are selected. No namespace selector limits what is cluster-scoped.
-func Selects(in Input, objects, namespaces labels.Selector) bool {
-	obj := in.object()
+func Selects(in expression.Input, objects, namespaces labels.Selector) bool {
+	obj := in.Subject()
 
 	if !objects.Empty() && !objects.Matches(labelsOf(obj)) {
 		return false
@@ -198,8 +199,8 @@ func Selects(in Input, objects, namespaces labels.Selector) bool {
 // NamespaceUnknown reports whether a selector asks for labels of a namespace that
 // are not known: that they are missing would be a guess, and nothing is granted
 // by one.
-func NamespaceUnknown(in Input, namespaces labels.Selector) bool {
-	obj := in.object()
+func NamespaceUnknown(in expression.Input, namespaces labels.Selector) bool {
+	obj := in.Subject()
 
 	return !namespaces.Empty() && in.NamespaceObject == nil && !isNamespace(obj) && resource.String(obj, "metadata", "namespace") != ""
 }

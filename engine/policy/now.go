@@ -7,16 +7,18 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
+
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // ReadsNow reports whether an expression may read the time of the decision: what it says may
 // be something else at any moment, and nothing tells when.
 func ReadsNow(text string) bool {
-	if !strings.Contains(text, varNow) { // As of nearly all.
+	if !strings.Contains(text, expression.VarNow) { // As of nearly all.
 		return false
 	}
 
-	env, err := compileEnv()
+	env, err := expression.Env()
 	if err != nil {
 		return false
 	}
@@ -28,7 +30,7 @@ func ReadsNow(text string) bool {
 
 	// Also a name of a macro's own, which costs little.
 	return len(ast.MatchDescendants(ast.NavigateAST(tree.NativeRep()), func(e ast.NavigableExpr) bool {
-		return e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == varNow
+		return e.Kind() == ast.IdentKind && strings.TrimPrefix(e.AsIdent(), ".") == expression.VarNow
 	})) > 0
 }
 

@@ -15,108 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
-
-// varParams is the parameter that the expressions of a policy are evaluated with.
-const varParams = "params"
-
-// ParamQuery asks for the objects that hold parameters.
-type ParamQuery struct {
-	// Kind of them.
-	Kind schema.GroupVersionKind
-	// Namespace they are in; it means nothing where their kind is cluster-scoped. Empty
-	// where neither the policy names one nor the object belongs to one.
-	Namespace string
-	// Name of the one; empty where Selector selects them.
-	Name string
-	// Selector of several; nil with a name.
-	Selector labels.Selector
-}
-
-// String says what is asked for, for a person.
-func (q ParamQuery) String() string {
-	if q.Selector != nil {
-		out := fmt.Sprintf("%s of labels %q", q.Kind.Kind, q.Selector)
-		if q.Namespace != "" {
-			out += " in namespace " + q.Namespace
-		}
-
-		return out
-	}
-
-	return paramName(q.Kind.Kind, q.Namespace, q.Name)
-}
-
-// within is the query as it was meant: a namespace means nothing where what was found tells
-// that the kind has none.
-func (q ParamQuery) within(list ParamList) ParamQuery {
-	if list.ClusterScoped {
-		q.Namespace = ""
-	}
-
-	return q
-}
-
-// paramName names a parameter for a person.
-func paramName(kind, namespace, name string) string {
-	if namespace != "" {
-		name = namespace + "/" + name
-	}
-
-	return fmt.Sprintf("%s %q", kind, name)
-}
-
-// MaxParams is in how many objects a policy may have its parameters at once.
-const MaxParams = 100
-
-// ParamList is what was found of a [ParamQuery].
-type ParamList struct {
-	// Objects that are there, ordered by namespace and name; of more than [MaxParams] not all
-	// of them. They are not to be modified.
-	Objects []map[string]any
-	// ClusterScoped is true where their kind is known to be so, be there any objects or not,
-	// and whether or not they could be read: the query's namespace meant nothing.
-	ClusterScoped bool
-}
-
-// Params finds objects that hold parameters. The error is of what cannot be read, or of
-// [ErrParamsAwaited].
-type Params func(ParamQuery) (ParamList, error)
-
-// Once finds what was found first of each query, so that all that one decision finds is of one moment. It is not safe
-// for concurrent use. It is nil where nobody finds any.
-func (p Params) Once() Params {
-	if p == nil {
-		return nil
-	}
-
-	type answer struct {
-		list ParamList
-		err  error
-	}
-
-	var found map[ParamQuery]answer // Most decisions read none.
-
-	return func(q ParamQuery) (ParamList, error) {
-		key := q
-		if q.Selector != nil { // Two that select the same need not be equal.
-			key.Name, key.Selector = q.Selector.String(), labels.Nothing()
-		}
-
-		a, ok := found[key]
-		if !ok {
-			if found == nil {
-				found = map[ParamQuery]answer{}
-			}
-
-			a.list, a.err = p(q)
-			found[key] = a
-		}
-
-		return a.list, a.err
-	}
-}
 
 // parameters is what a policy, or a binding for it, says of its parameters.
 type parameters struct {
@@ -130,12 +31,12 @@ type parameters struct {
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var paramEnv = sync.OnceValues(func() (*cel.Env, error) {
-	env, err := policyEnv()
+	env, err := expression.PolicyEnv()
 	if err != nil {
 		return nil, err
 	}
 
-	env, err = env.Extend(cel.Variable(varParams, cel.DynType))
+	env, err = env.Extend(cel.Variable(expression.VarParams, cel.DynType))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the CEL environment of parameters: %w", err)
 	}
@@ -146,7 +47,7 @@ var paramEnv = sync.OnceValues(func() (*cel.Env, error) {
 // env is the environment of a policy's expressions.
 func (p *Policy) env() func() (*cel.Env, error) {
 	if p.spec.ParamKind == nil {
-		return policyEnv
+		return expression.PolicyEnv
 	}
 
 	return paramEnv
@@ -216,31 +117,31 @@ func (p *parameters) of(kind schema.GroupVersionKind) *parameters {
 }
 
 // query is what to ask for of an object that belongs to a namespace; empty for none.
-func (p *parameters) query(home string) ParamQuery {
+func (p *parameters) query(home string) expression.ParamQuery {
 	namespace := p.namespace
 	if namespace == "" {
 		namespace = home
 	}
 
-	return ParamQuery{Kind: p.kind, Namespace: namespace, Name: p.name, Selector: p.selector}
+	return expression.ParamQuery{Kind: p.kind, Namespace: namespace, Name: p.name, Selector: p.selector}
 }
 
 // evaluateWith checks conditions with each parameter that is found: all of them must hold
 // with all of them. Where there is none nothing is met. What all of them cost together is
 // limited as one policy's expressions are.
-func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, below bool, budget *Budget) Evaluation {
+func (p *parameters) evaluateWith(s *expression.Scope, conditions []*condition, in expression.Input, below bool, budget *expression.Budget) Evaluation {
 	if p == nil {
 		return evaluate(s, conditions, in, below, budget)
 	}
 
 	q := p.query(in.Home)
 
-	list, err := in.params(q)
+	list, err := paramsOf(in, q)
 	if err == nil {
-		err = q.check(list.Objects)
+		err = unusable(q, list.Objects)
 	}
 
-	q = q.within(list)
+	q = q.Within(list)
 
 	if err != nil {
 		return unread(q, err)
@@ -254,19 +155,20 @@ func (p *parameters) evaluateWith(s *scope, conditions []*condition, in Input, b
 		in.Param = object
 
 		if v := evaluate(s, conditions, in, below, budget); !v.Met {
-			v.Missing += fmt.Sprintf(" (with %s)", paramName(p.kind.Kind,
+			v.Missing += fmt.Sprintf(" (with %s)", expression.ParamName(p.kind.Kind,
 				resource.String(object, "metadata", "namespace"), resource.String(object, "metadata", "name")))
 
 			return v
 		}
 	}
 
-	return Evaluation{Met: true, Cost: budget.spent}
+	return Evaluation{Met: true, Cost: budget.Spent()}
 }
 
-func (in Input) params(q ParamQuery) (ParamList, error) {
+// paramsOf finds parameters by what an expression is evaluated with.
+func paramsOf(in expression.Input, q expression.ParamQuery) (expression.ParamList, error) {
 	if in.Params == nil {
-		return ParamList{}, errNoParams
+		return expression.ParamList{}, errNoParams
 	}
 
 	return in.Params(q)

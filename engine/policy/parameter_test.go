@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -42,8 +43,8 @@ func TestAPolicyIsDecidedByWholeAnswersAlone(t *testing.T) {
 		// time may do.
 		problem, unread bool
 	}{
-		"Hundred":   {"A hundred are read.", "shop", limits("shop", policy.MaxParams), nil, "", false, false},
-		"More":      {"More are not, and which ones are is chance.", "shop", limits("shop", policy.MaxParams+1), nil, "more than 100 are found", true, false},
+		"Hundred":   {"A hundred are read.", "shop", limits("shop", expression.MaxParams), nil, "", false, false},
+		"More":      {"More are not, and which ones are is chance.", "shop", limits("shop", expression.MaxParams+1), nil, "more than 100 are found", true, false},
 		"None":      {"None is no problem.", "shop", nil, nil, "there is no Limit", false, false},
 		"Others":    {"Those of other namespaces say nothing of this one.", "shop", append(limits("shop", 1), limits("bank", 1)...), nil, "in another namespace", true, true},
 		"Nowhere":   {"Nor of what is in none.", "", limits("bank", 1), nil, "names no namespace", true, false},
@@ -62,9 +63,11 @@ spec:
 
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			v := p.Evaluate(policy.Input{
+			v := p.Evaluate(expression.Input{
 				Object: map[string]any{}, Home: tc.home,
-				Params: func(policy.ParamQuery) (policy.ParamList, error) { return policy.ParamList{Objects: tc.list}, tc.err },
+				Params: func(expression.ParamQuery) (expression.ParamList, error) {
+					return expression.ParamList{Objects: tc.list}, tc.err
+				},
 			})
 
 			if v.Met != (tc.missing == "") || !strings.Contains(v.Missing, tc.missing) {
@@ -113,8 +116,8 @@ spec:
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := compile(t, fmt.Sprintf(text, tc.ref))
-			in := policy.Input{Object: map[string]any{}, Home: "shop", Params: func(policy.ParamQuery) (policy.ParamList, error) {
-				return policy.ParamList{ClusterScoped: tc.clusterScoped}, tc.err
+			in := expression.Input{Object: map[string]any{}, Home: "shop", Params: func(expression.ParamQuery) (expression.ParamList, error) {
+				return expression.ParamList{ClusterScoped: tc.clusterScoped}, tc.err
 			}}
 
 			if got := p.Evaluate(in).Missing; got != tc.missing {

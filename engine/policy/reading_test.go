@@ -10,11 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 func TestWhatReadsTheParentIsKnown(t *testing.T) {
-	for expression, want := range map[string]bool{
+	for text, want := range map[string]bool{
 		"parent.spec.frozen":                                      true,
 		".parent.spec.frozen":                                     true,
 		"object.spec.parent == 'x'":                               false,
@@ -22,13 +23,13 @@ func TestWhatReadsTheParentIsKnown(t *testing.T) {
 		"[1].exists(parent, !has(.parent.spec.x) && parent == 1)": true,
 		"optional.of(parent).optMap(parent, !has(parent.spec.frozen)).orValue(false)": true,
 	} {
-		e, err := policy.CompileExpression(expression)
+		e, err := expression.Compile(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 
 		if got := e.ReadsParent(); got != want {
-			t.Errorf("%s: %v, want %v", expression, got, want)
+			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -50,7 +51,7 @@ type Result struct {
 
 // Results are what comes of each selector and condition of the policy, where
 // [Policy.Evaluate] stops at the first that is not met.
-func (p *Policy) Results(in Input) []Result {
+func (p *Policy) Results(in expression.Input) []Result {
 	match := field.NewPath("spec", "match")
 
 	out := p.selectorResults(in, match)
@@ -59,7 +60,7 @@ func (p *Policy) Results(in Input) []Result {
 }
 
 // selectorResults are those of the policy's selectors that leave anything out.
-func (p *Policy) selectorResults(in Input, match *field.Path) []Result {
+func (p *Policy) selectorResults(in expression.Input, match *field.Path) []Result {
 	var out []Result
 
 	if !p.objects.Empty() {
@@ -89,10 +90,10 @@ func (p *Policy) selectorResults(in Input, match *field.Path) []Result {
 
 // Results are what comes of each condition of the binding, and with parameters of its
 // own of those of the policy that it binds.
-func (b *Binding) Results(p *Policy, in Input) []Result {
+func (b *Binding) Results(p *Policy, in expression.Input) []Result {
 	at := field.NewPath("spec", "matchConditions")
 
-	out := results(b.scope, b.conditions, in, NewBudget(), func(i int) string { return at.Index(i).String() })
+	out := results(b.scope, b.conditions, in, expression.NewBudget(), func(i int) string { return at.Index(i).String() })
 	if b.params == nil {
 		return out
 	}
@@ -109,15 +110,15 @@ func (b *Binding) Results(p *Policy, in Input) []Result {
 
 // results are those of conditions with each parameter that is found, or of the
 // parameters themselves where none is.
-func (p *parameters) results(s *scope, conditions []*condition, in Input, at func(int) string) []Result {
-	budget := NewBudget()
+func (p *parameters) results(s *expression.Scope, conditions []*condition, in expression.Input, at func(int) string) []Result {
+	budget := expression.NewBudget()
 	if p == nil {
 		return results(s, conditions, in, budget, at)
 	}
 
 	q := p.query(in.Home)
-	list, err := in.params(q)
-	out := Result{Field: "spec.paramRef", Text: q.within(list).String(), Outcome: OutcomeMet}
+	list, err := paramsOf(in, q)
+	out := Result{Field: "spec.paramRef", Text: q.Within(list).String(), Outcome: OutcomeMet}
 
 	switch {
 	case err != nil:
@@ -130,7 +131,7 @@ func (p *parameters) results(s *scope, conditions []*condition, in Input, at fun
 
 	for _, object := range list.Objects {
 		in.Param = object
-		name := paramName(p.kind.Kind, resource.String(object, "metadata", "namespace"), resource.String(object, "metadata", "name"))
+		name := expression.ParamName(p.kind.Kind, resource.String(object, "metadata", "namespace"), resource.String(object, "metadata", "name"))
 
 		for _, r := range results(s, conditions, in, budget, at) {
 			r.Parameter = name
@@ -142,17 +143,17 @@ func (p *parameters) results(s *scope, conditions []*condition, in Input, at fun
 }
 
 // results evaluates each of some conditions, within a budget.
-func results(s *scope, conditions []*condition, in Input, budget *Budget, at func(int) string) []Result {
-	given := s.activate(&in, budget)
+func results(s *expression.Scope, conditions []*condition, in expression.Input, budget *expression.Budget, at func(int) string) []Result {
+	given := s.Activate(&in, budget)
 
 	out := make([]Result, len(conditions))
 
 	for i, c := range conditions {
 		r := Result{
-			Field: at(i), Name: c.name, Text: c.expression.String(), Outcome: OutcomeMet, Start: c.expression.reads.OfStart, Shadow: c.shadow,
+			Field: at(i), Name: c.name, Text: c.expression.String(), Outcome: OutcomeMet, Start: c.expression.Reads().OfStart, Shadow: c.shadow,
 		}
 
-		switch ok, err := budget.eval(c.expression, given); {
+		switch ok, err := budget.EvalIn(c.expression, given); {
 		case err != nil:
 			r.Outcome, r.Missing = OutcomeFailed, reason(err).Error()
 		case !ok:

@@ -7,12 +7,14 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // selectsBoth reports whether the policy's objectSelector selects the object as it is
 // and as it is asked for: a write that sets the label which a policy asks for is not
 // what that policy allows.
-func (p *Policy) selectsBoth(in Input) bool {
+func (p *Policy) selectsBoth(in expression.Input) bool {
 	if p.objects.Empty() {
 		return true
 	}
@@ -23,7 +25,7 @@ func (p *Policy) selectsBoth(in Input) bool {
 
 // MaySelect reports whether the policy's selectors select the object as it is or as it
 // is asked for. A namespace that is not known may be one that is selected.
-func (p *Policy) MaySelect(in Input) bool {
+func (p *Policy) MaySelect(in expression.Input) bool {
 	selected := p.objects.Empty() || in.Object != nil && p.objects.Matches(labelsOf(in.Object)) ||
 		in.OldObject != nil && p.objects.Matches(labelsOf(in.OldObject))
 

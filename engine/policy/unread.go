@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -18,7 +19,7 @@ var (
 	// decided once more with them: that is no problem.
 	ErrParamsAwaited = errors.New("they have not been sent yet")
 
-	errManyParams = fmt.Errorf("more than %d are found", MaxParams)
+	errManyParams = fmt.Errorf("more than %d are found", expression.MaxParams)
 	// errOfOthers is the cause where parameters of several namespaces are found as those of
 	// one: whoever found them took the kind for cluster-scoped, which it was before.
 	errOfOthers = errors.New("some that are found are in another namespace")
@@ -29,7 +30,7 @@ var (
 )
 
 // unread is the evaluation where parameters cannot be read.
-func unread(q ParamQuery, err error) Evaluation {
+func unread(q expression.ParamQuery, err error) Evaluation {
 	out := Evaluation{Kind: LackParameter, Missing: fmt.Sprintf("its parameters cannot be read: %s: %s", q, err)}
 	if !errors.Is(err, ErrParamsAwaited) {
 		out.Problem = fmt.Errorf("%w: %s: %w", errUnread, q, err)
@@ -38,9 +39,9 @@ func unread(q ParamQuery, err error) Evaluation {
 	return out
 }
 
-// check says why what was found is not to be used; nil where it is.
-func (q ParamQuery) check(list []map[string]any) error {
-	if len(list) > MaxParams {
+// unusable says why what was found is not to be used; nil where it is.
+func unusable(q expression.ParamQuery, list []map[string]any) error {
+	if len(list) > expression.MaxParams {
 		return errManyParams
 	}
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -49,7 +50,7 @@ func TestAVariableIsEvaluatedOnceAndCostsOnce(t *testing.T) {
 				t.Fatal(errs)
 			}
 
-			got := p.Evaluate(policy.Input{Object: map[string]any{}})
+			got := p.Evaluate(expression.Input{Object: map[string]any{}})
 			if got.Met != tc.met || !tc.met && !strings.Contains(got.Missing, "cost more than") {
 				t.Errorf("%s\nmet: %v, %s", tc.reason, got.Met, got.Missing)
 			}

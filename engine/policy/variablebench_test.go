@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -70,7 +71,7 @@ func BenchmarkVariables(b *testing.B) {
 		}
 
 		for b.Loop() {
-			if v := p.Evaluate(policy.Input{Object: object.Object, OldObject: object.Object}); !v.Met {
+			if v := p.Evaluate(expression.Input{Object: object.Object, OldObject: object.Object}); !v.Met {
 				b.Fatal(v)
 			}
 		}

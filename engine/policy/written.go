@@ -4,47 +4,18 @@
 package policy
 
 import (
-	"fmt"
-
-	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
-
-// Role is what an expression is for.
-type Role int
-
-// Roles.
-const (
-	// RoleVariable gives a value of any type.
-	RoleVariable Role = iota
-	// RoleCondition gives true or false.
-	RoleCondition
-	// RoleMessage gives text.
-	RoleMessage
-)
-
-// Check reports a type that an expression of the role may not give.
-func (r Role) Check(t *cel.Type) error {
-	want, not := cel.BoolType, errNotBool
-	if r == RoleMessage {
-		want, not = cel.StringType, errNotText
-	}
-
-	if r == RoleVariable || t.IsExactType(want) || t.IsExactType(cel.DynType) {
-		return nil
-	}
-
-	return fmt.Errorf("%w but %s", not, t)
-}
 
 // Written is an expression as it is written in an object.
 type Written struct {
 	// Text of the expression.
 	Text string
 	// Role of it.
-	Role Role
+	Role expression.Role
 	// Variable is the name of the variable that it gives; empty for other roles.
 	Variable string
 	// At is where it is written.
@@ -57,19 +28,19 @@ func Expressions(match *v1alpha1.Match) []Written {
 	at := field.NewPath("spec", "match")
 
 	for i, v := range match.Variables {
-		out = append(out, Written{v.Expression, RoleVariable, v.Name, at.Child("variables").Index(i).Child("expression")})
+		out = append(out, Written{v.Expression, expression.RoleVariable, v.Name, at.Child("variables").Index(i).Child("expression")})
 	}
 
 	for i, text := range match.CEL {
-		out = append(out, Written{Text: text, Role: RoleCondition, At: at.Child("cel").Index(i)})
+		out = append(out, Written{Text: text, Role: expression.RoleCondition, At: at.Child("cel").Index(i)})
 	}
 
 	for i, c := range match.MatchConditions {
 		at := at.Child("matchConditions").Index(i)
-		out = append(out, Written{Text: c.Expression, Role: RoleCondition, At: at.Child("expression")})
+		out = append(out, Written{Text: c.Expression, Role: expression.RoleCondition, At: at.Child("expression")})
 
 		if c.MessageExpression != "" {
-			out = append(out, Written{Text: c.MessageExpression, Role: RoleMessage, At: at.Child("messageExpression")})
+			out = append(out, Written{Text: c.MessageExpression, Role: expression.RoleMessage, At: at.Child("messageExpression")})
 		}
 	}
 

@@ -6,7 +6,7 @@ package judging
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
@@ -29,7 +29,7 @@ func (e *Expressions) Count(problems ...error) {
 		return
 	}
 
-	for _, f := range policy.EvaluationErrors(problems...) {
+	for _, f := range expression.EvaluationErrors(problems...) {
 		e.Failed.WithLabelValues(f.Kind, f.Name).Inc()
 	}
 }

@@ -23,8 +23,10 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/check"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
@@ -127,7 +129,7 @@ func (r Bindings) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 
 	// 3. Report it.
-	return r.Reporter.write(ctx, policy.KindBinding, out, b)
+	return r.Reporter.write(ctx, expression.KindBinding, out, b)
 }
 
 // unguarded warns of a binding that was made while nobody was asked for the verb bind.
@@ -182,5 +184,5 @@ func (r Bindings) check(in *v1alpha1.AllowanceBinding, p *v1alpha1.AllowancePoli
 		kinds = by.Applied.Named
 	}
 
-	return check.Warnings(check.Binding(in, p, kinds, r.Reporter.Schemas.of, check.NeverByBinding(r.Initiates)))
+	return typecheck.Warnings(typecheck.Binding(in, p, kinds, r.Reporter.Schemas.of, typecheck.NeverByBinding(r.Initiates)))
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // conditional is an Enforcement of resources of a group with conditions.
@@ -77,7 +77,7 @@ func TestTheConditionsOfAnEnforcementAreChecked(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := &Schemas{Discovery: &fakeOpenAPI{fields: map[string]string{"apis/a/v1": "size", "apis/b/v1": "class"}}}
-			s.Refresh(t.Context(), nil, nil, check.EnforcedKinds([]v1alpha1.Enforcement{tc.enforcement}, served)...)
+			s.Refresh(t.Context(), nil, nil, typecheck.EnforcedKinds([]v1alpha1.Enforcement{tc.enforcement}, served)...)
 
 			tc.enforcement.Status.TypeChecking = s.checkEnforcement(&tc.enforcement, served)
 			if diff := cmp.Diff(tc.want, tc.enforcement.Status.TypeChecking); diff != "" {
@@ -105,7 +105,7 @@ func TestTheConditionsAreCheckedAgainstTenKinds(t *testing.T) {
 		})
 	}
 
-	if got := check.EnforcedKinds([]v1alpha1.Enforcement{conditional("a", "*", "true")}, served); len(got) != 10 {
+	if got := typecheck.EnforcedKinds([]v1alpha1.Enforcement{conditional("a", "*", "true")}, served); len(got) != 10 {
 		t.Errorf("%d kinds, want 10: %v", len(got), got)
 	}
 }

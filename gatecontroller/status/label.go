@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
@@ -35,7 +36,7 @@ type Labels struct {
 // LabelPolicies makes the Labels of AllowancePolicies. It reads from the cache.
 func LabelPolicies(c client.Client) *Labels {
 	return &Labels{
-		client: c, kind: policy.KindPolicy, empty: func() client.Object { return &v1alpha1.AllowancePolicy{} },
+		client: c, kind: expression.KindPolicy, empty: func() client.Object { return &v1alpha1.AllowancePolicy{} },
 		labels: func(obj client.Object) map[string]string {
 			p, _ := obj.(*v1alpha1.AllowancePolicy)
 
@@ -47,7 +48,7 @@ func LabelPolicies(c client.Client) *Labels {
 // LabelWindows makes the Labels of UpgradeAllowances. It reads from the cache.
 func LabelWindows(c client.Client) *Labels {
 	return &Labels{
-		client: c, kind: policy.KindUpgrade, empty: func() client.Object { return &v1alpha1.UpgradeAllowance{} },
+		client: c, kind: expression.KindUpgrade, empty: func() client.Object { return &v1alpha1.UpgradeAllowance{} },
 		labels: func(obj client.Object) map[string]string {
 			u, _ := obj.(*v1alpha1.UpgradeAllowance)
 

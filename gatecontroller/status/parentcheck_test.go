@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // allowing is a policy about Databases of a group that allows changes of Databases of group a.
@@ -96,7 +96,7 @@ func TestAPolicyIsCheckedByTheKindsOfItsParents(t *testing.T) {
 			s := &Schemas{Discovery: &fakeOpenAPI{fields: map[string]string{"apis/a/v1": "size", "apis/b/v1": "class", "apis/c/v1": "class"}}}
 			s.Refresh(t.Context(), all, kinds)
 
-			got := s.check(&tc.policy, kinds, check.GrantsOf(all, nil))
+			got := s.check(&tc.policy, kinds, typecheck.GrantsOf(all, nil))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}

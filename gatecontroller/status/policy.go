@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
@@ -72,7 +73,7 @@ func (r Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 
 	// 3. Report it.
-	return r.Reporter.write(ctx, policy.KindPolicy, out, p)
+	return r.Reporter.write(ctx, expression.KindPolicy, out, p)
 }
 
 // readiness reports whether a policy is in force, and what checking it found first.

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/gates"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
@@ -41,7 +41,7 @@ type Applied struct {
 type applied struct {
 	Applied Applied
 
-	grants check.Grants
+	grants typecheck.Grants
 	// generations are those of the policies and Enforcements.
 	generations map[types.UID]int64
 }
@@ -90,11 +90,11 @@ func (s *Reporter) Init() *Reporter {
 func (s *Reporter) Set(ctx context.Context, in Applied) (complete bool) {
 	s.Parameters.refresh(ctx, paramKinds(in.Want.Policies)) // A kind may have come, or gone.
 
-	others := append(check.EnforcedKinds(in.Want.Enforcements, in.Listed), s.Parameters.served()...)
-	others = append(others, check.WindowKinds(in.Want.Windows, in.Named)...)
+	others := append(typecheck.EnforcedKinds(in.Want.Enforcements, in.Listed), s.Parameters.served()...)
+	others = append(others, typecheck.WindowKinds(in.Want.Windows, in.Named)...)
 	complete = s.Schemas.Refresh(ctx, in.Want.Policies, in.Named, others...)
 
-	next := &applied{Applied: in, grants: check.GrantsOf(in.Want.Policies, in.Want.Windows), generations: map[types.UID]int64{}}
+	next := &applied{Applied: in, grants: typecheck.GrantsOf(in.Want.Policies, in.Want.Windows), generations: map[types.UID]int64{}}
 	policies := make([]string, 0, len(in.Want.Policies))
 	enforcements := make([]string, 0, len(in.Want.Enforcements))
 

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // Schemas holds the schemas of the kinds that policies name. One goroutine refreshes
@@ -71,7 +71,7 @@ func (s *Schemas) Refresh(
 	for i := range policies {
 		p := &policies[i]
 
-		for _, gvk := range check.Kinds(p, kinds) {
+		for _, gvk := range typecheck.Kinds(p, kinds) {
 			known[gvk] = s.known[gvk]
 		}
 	}
@@ -135,13 +135,13 @@ type published struct {
 func (p published) OpenAPIV3() openapi.Client { return p.client }
 
 // check returns what checking a policy finds, by what others give.
-func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, all check.Grants) []v1alpha1.TypeCheckingWarning {
-	return check.Warnings(check.Policy(p, kinds, s.of, all))
+func (s *Schemas) check(p *v1alpha1.AllowancePolicy, kinds []kind.Served, all typecheck.Grants) []v1alpha1.TypeCheckingWarning {
+	return typecheck.Warnings(typecheck.Policy(p, kinds, s.of, all))
 }
 
 // checkEnforcement returns what checking an Enforcement finds.
 func (s *Schemas) checkEnforcement(in *v1alpha1.Enforcement, served []kind.Served) []v1alpha1.TypeCheckingWarning {
-	return check.Warnings(check.Enforcement(in, served, s.of))
+	return typecheck.Warnings(typecheck.Enforcement(in, served, s.of))
 }
 
 // openAPIPath is where the API server's index has a group version.

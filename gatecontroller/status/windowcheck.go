@@ -5,7 +5,7 @@ package status
 
 import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // CheckWindow returns what is wrong with the paths that a window allows, by the schemas of the
@@ -16,5 +16,5 @@ func (s *Reporter) CheckWindow(u *v1alpha1.UpgradeAllowance) []v1alpha1.TypeChec
 		return nil
 	}
 
-	return check.Warnings(check.Window(u, by.Applied.Named, s.Schemas.of))
+	return typecheck.Warnings(typecheck.Window(u, by.Applied.Named, s.Schemas.of))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 func TestWhatAWindowAllowsIsCheckedAgainstEveryKindItNames(t *testing.T) {
@@ -45,9 +45,9 @@ func TestWhatAWindowAllowsIsCheckedAgainstEveryKindItNames(t *testing.T) {
 			u := v1alpha1.UpgradeAllowance{Spec: v1alpha1.UpgradeAllowanceSpec{Allow: []v1alpha1.Permission{tc.allow}}}
 
 			s := &Schemas{Discovery: &fakeOpenAPI{fields: map[string]string{"api/v1": "size", "apis/a/v1": "size", "apis/b/v1": "class"}}}
-			s.Refresh(t.Context(), nil, typedKinds, check.WindowKinds([]v1alpha1.UpgradeAllowance{u}, typedKinds)...)
+			s.Refresh(t.Context(), nil, typedKinds, typecheck.WindowKinds([]v1alpha1.UpgradeAllowance{u}, typedKinds)...)
 
-			if diff := cmp.Diff(tc.want, check.Warnings(check.Window(&u, typedKinds, s.of))); diff != "" {
+			if diff := cmp.Diff(tc.want, typecheck.Warnings(typecheck.Window(&u, typedKinds, s.of))); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 

@@ -7,7 +7,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/kausality-io/kausality-crossplane/engine/check"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // writeLint writes the rules by which policies are linted.
@@ -16,7 +16,7 @@ func writeLint(out *bytes.Buffer) error {
 		"What `kubectl kausality lint` looks for. Rules are in its output, also as SARIF, and are never renamed.\n\n" +
 		"| Rule | Severity | What it finds |\n|---|---|---|\n")
 
-	for _, rule := range check.Rules() {
+	for _, rule := range typecheck.Rules() {
 		fmt.Fprintf(out, "| `%s` | %s | %s |\n", rule.ID, rule.Severity, cell(rule.Text))
 	}
 

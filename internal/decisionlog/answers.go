@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // Answers are what was found and answered while a request was decided. They are safe for
@@ -47,8 +47,8 @@ func (a *Answers) Watch(req *request.Request) {
 
 // WatchParams notes which parameters are found, of who knows no request before it is
 // decided.
-func (a *Answers) WatchParams(params policy.Params) policy.Params {
-	return func(q policy.ParamQuery) (policy.ParamList, error) {
+func (a *Answers) WatchParams(params expression.Params) expression.Params {
+	return func(q expression.ParamQuery) (expression.ParamList, error) {
 		found, err := params(q)
 		a.noteParameter(parameterOf(q), found, err)
 
@@ -56,7 +56,7 @@ func (a *Answers) WatchParams(params policy.Params) policy.Params {
 	}
 }
 
-func (a *Answers) noteParameter(p Parameter, found policy.ParamList, err error) {
+func (a *Answers) noteParameter(p Parameter, found expression.ParamList, err error) {
 	p.ClusterScoped = found.ClusterScoped
 
 	masked := false
@@ -103,7 +103,7 @@ func (a *Answers) noteCheck(c Check) {
 }
 
 // parameterOf is a query without an answer.
-func parameterOf(q policy.ParamQuery) Parameter {
+func parameterOf(q expression.ParamQuery) Parameter {
 	out := Parameter{Namespace: q.Namespace, Name: q.Name}
 	out.APIVersion, out.Kind = q.Kind.ToAPIVersionAndKind()
 
@@ -123,8 +123,8 @@ func (p Parameter) same(o Parameter) bool {
 }
 
 // answer is what was found.
-func (p Parameter) answer() (policy.ParamList, error) {
-	out := policy.ParamList{Objects: make([]map[string]any, len(p.Found)), ClusterScoped: p.ClusterScoped}
+func (p Parameter) answer() (expression.ParamList, error) {
+	out := expression.ParamList{Objects: make([]map[string]any, len(p.Found)), ClusterScoped: p.ClusterScoped}
 	for i, object := range p.Found {
 		out.Objects[i] = object
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
@@ -111,15 +112,15 @@ func unstructuredOf(o Object) *unstructured.Unstructured {
 }
 
 // params finds the parameters that were found.
-func (d *Decision) params(unknown *Unknown) policy.Params {
-	return func(q policy.ParamQuery) (policy.ParamList, error) {
+func (d *Decision) params(unknown *Unknown) expression.Params {
+	return func(q expression.ParamQuery) (expression.ParamList, error) {
 		asked := parameterOf(q)
 
 		i := slices.IndexFunc(d.Parameters, asked.same)
 		if i < 0 {
 			unknown.Add(fmt.Sprintf("what %s was", q))
 
-			return policy.ParamList{}, errUnrecorded
+			return expression.ParamList{}, errUnrecorded
 		}
 
 		return d.Parameters[i].answer()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/internal/definition"
 	"github.com/kausality-io/kausality-crossplane/internal/manifest"
 )
@@ -44,7 +45,7 @@ type Object struct {
 
 // Finding is one about an object.
 type Finding struct {
-	check.Finding
+	typecheck.Finding
 
 	Object   Object
 	Position manifest.Position
@@ -80,18 +81,18 @@ type run struct {
 	kinds   *definition.Kinds
 	own     own
 	in      check.Input
-	found   []check.Finding
+	found   []typecheck.Finding
 	out     Report
 }
 
 // add adds findings of the engine. What the schema refuses the webhook refuses too, in other
 // words, of the same field or of one right in it: that is told once.
-func (r *run) add(list ...check.Finding) {
+func (r *run) add(list ...typecheck.Finding) {
 	told := r.found
 
 	for _, f := range list {
-		if f.Severity != check.Error || !slices.ContainsFunc(told, func(g check.Finding) bool {
-			return g.Item == f.Item && g.Severity == check.Error && rightIn(f.Field, g.Field)
+		if f.Severity != typecheck.Error || !slices.ContainsFunc(told, func(g typecheck.Finding) bool {
+			return g.Item == f.Item && g.Severity == typecheck.Error && rightIn(f.Field, g.Field)
 		}) {
 			r.found = append(r.found, f)
 		}

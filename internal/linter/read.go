@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/internal/customresource"
 	"github.com/kausality-io/kausality-crossplane/internal/definition"
 	"github.com/kausality-io/kausality-crossplane/package/crds"
@@ -95,8 +95,8 @@ func (r *run) readDefinition(i int, gvk schema.GroupVersionKind) {
 	}
 
 	if err != nil {
-		r.found = append(r.found, check.Finding{
-			Item: i, Rule: check.UnreadableSchema, Severity: check.Warning,
+		r.found = append(r.found, typecheck.Finding{
+			Item: i, Rule: typecheck.UnreadableSchema, Severity: typecheck.Warning,
 			Message: fmt.Sprintf("nothing is checked against it: %s", err),
 		})
 	}
@@ -110,8 +110,8 @@ func (r *run) readOwn(ctx context.Context, i int, gvk schema.GroupVersionKind) e
 	}
 
 	if v == nil {
-		r.found = append(r.found, check.Finding{
-			Item: i, Rule: check.UnknownKind, Severity: check.Error, Field: "kind",
+		r.found = append(r.found, typecheck.Finding{
+			Item: i, Rule: typecheck.UnknownKind, Severity: typecheck.Error, Field: "kind",
 			Message: fmt.Sprintf("Kausality has no kind %s of %s", gvk.Kind, gvk.GroupVersion()), Remedy: r.kindRemedy(gvk),
 		})
 
@@ -120,8 +120,8 @@ func (r *run) readOwn(ctx context.Context, i int, gvk schema.GroupVersionKind) e
 
 	// What is there twice is not seen by anything that follows.
 	for _, d := range r.objects[i].Duplicates() {
-		r.found = append(r.found, check.Finding{
-			Item: i, Rule: check.DuplicateKey, Severity: check.Warning, Field: d.Path,
+		r.found = append(r.found, typecheck.Finding{
+			Item: i, Rule: typecheck.DuplicateKey, Severity: typecheck.Warning, Field: d.Path,
 			Message: "the key is in its mapping twice: the last one counts", Remedy: "delete one of them",
 		})
 	}
@@ -148,7 +148,7 @@ func (r *run) kindRemedy(gvk schema.GroupVersionKind) string {
 		kinds = append(kinds, have.Kind)
 	}
 
-	if like := check.Alike(gvk.Kind, kinds); len(like) == 1 {
+	if like := typecheck.Alike(gvk.Kind, kinds); len(like) == 1 {
 		return "write kind: " + like[0]
 	}
 
@@ -156,12 +156,12 @@ func (r *run) kindRemedy(gvk schema.GroupVersionKind) string {
 }
 
 // invalid are the findings of a validation.
-func invalid(i int, v *customresource.Validator, in customresource.Result) []check.Finding {
-	var out []check.Finding
+func invalid(i int, v *customresource.Validator, in customresource.Result) []typecheck.Finding {
+	var out []typecheck.Finding
 
 	for _, path := range in.Unknown {
-		f := check.Finding{Item: i, Rule: check.UnknownField, Severity: check.Error, Field: path, Message: fmt.Sprintf("unknown field %q", path)}
-		if like := check.Alike(last(path), v.Siblings(path)); len(like) > 0 {
+		f := typecheck.Finding{Item: i, Rule: typecheck.UnknownField, Severity: typecheck.Error, Field: path, Message: fmt.Sprintf("unknown field %q", path)}
+		if like := typecheck.Alike(last(path), v.Siblings(path)); len(like) > 0 {
 			f.Remedy = "write " + like[0] + ", if that is meant"
 		}
 
@@ -169,33 +169,33 @@ func invalid(i int, v *customresource.Validator, in customresource.Result) []che
 	}
 
 	schemas := len(in.Errs) - in.Rules
-	out = append(out, check.InvalidFields(i, func(*field.Error) string { return check.Schema }, in.Errs[:schemas])...)
+	out = append(out, typecheck.InvalidFields(i, func(*field.Error) string { return typecheck.Schema }, in.Errs[:schemas])...)
 
-	return append(out, check.InvalidFields(i, func(*field.Error) string { return check.SchemaRule }, in.Errs[schemas:])...)
+	return append(out, typecheck.InvalidFields(i, func(*field.Error) string { return typecheck.SchemaRule }, in.Errs[schemas:])...)
 }
 
 // take takes an object for being checked with the others. One that its type cannot hold the
 // schema has refused.
 func (r *run) take(i int, gvk schema.GroupVersionKind, object map[string]any) {
 	switch gvk.Kind {
-	case policy.KindPolicy:
+	case expression.KindPolicy:
 		r.in.Policies = takeAs(r.in.Policies, i, object)
-	case policy.KindBinding:
+	case expression.KindBinding:
 		r.in.Bindings = takeAs(r.in.Bindings, i, object)
-	case policy.KindUpgrade:
+	case expression.KindUpgrade:
 		r.in.Windows = takeAs(r.in.Windows, i, object)
-	case policy.KindEnforcement:
+	case expression.KindEnforcement:
 		r.in.Enforcements = takeAs(r.in.Enforcements, i, object)
 	}
 }
 
-func takeAs[T any](list []check.Item[*T], i int, object map[string]any) []check.Item[*T] {
+func takeAs[T any](list []typecheck.Item[*T], i int, object map[string]any) []typecheck.Item[*T] {
 	out := new(T)
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(object, out) != nil {
 		return list
 	}
 
-	return append(list, check.Item[*T]{At: i, Object: out})
+	return append(list, typecheck.Item[*T]{At: i, Object: out})
 }
 
 // last is the last name of a path.

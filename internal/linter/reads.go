@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kausality-io/kausality-crossplane/engine/check"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // elsewhere are, by kind, the fields of managed resources by which their providers read what else they apply: the group is without
@@ -44,8 +44,8 @@ func (r *run) readsElsewhere(i int, v any, path string) {
 
 		for _, field := range elsewhere()[gk] {
 			if at := find(v, field, path); at != "" {
-				r.found = append(r.found, check.Finding{
-					Item: i, Rule: check.ReadsElsewhere, Severity: check.Note, Field: at,
+				r.found = append(r.found, typecheck.Finding{
+					Item: i, Rule: typecheck.ReadsElsewhere, Severity: typecheck.Note, Field: at,
 					Message: fmt.Sprintf("the provider of %s reads what %s names: a change there goes out with the next allowed change", kind, field),
 					Remedy:  "compose the value, or let nobody else change the object that has it",
 				})

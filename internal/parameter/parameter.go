@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
@@ -55,30 +56,30 @@ func NewReader(live client.Reader, mapper meta.RESTMapper, may *access.Access, n
 }
 
 // Within finds parameters while a context lasts; nil where nobody can.
-func (r *Reader) Within(ctx context.Context) policy.Params {
+func (r *Reader) Within(ctx context.Context) expression.Params {
 	if r == nil {
 		return nil
 	}
 
-	return func(q policy.ParamQuery) (policy.ParamList, error) { return r.find(ctx, q) }
+	return func(q expression.ParamQuery) (expression.ParamList, error) { return r.find(ctx, q) }
 }
 
 // find finds parameters, see [policy.Params].
-func (r *Reader) find(ctx context.Context, q policy.ParamQuery) (policy.ParamList, error) {
+func (r *Reader) find(ctx context.Context, q expression.ParamQuery) (expression.ParamList, error) {
 	namespaced, err := r.namespaced.get(ctx, q.Kind, func(context.Context) (bool, error) { return r.scope(q.Kind) })
 
 	switch {
 	case err != nil:
-		return policy.ParamList{}, err
+		return expression.ParamList{}, err
 	case !namespaced:
 		q.Namespace = ""
 	case q.Namespace == "":
-		return policy.ParamList{}, policy.ErrParamNamespace
+		return expression.ParamList{}, policy.ErrParamNamespace
 	}
 
 	list, err := r.objects.get(ctx, keyOfQuery(q), func(ctx context.Context) ([]map[string]any, error) { return r.read(ctx, q) })
 
-	return policy.ParamList{Objects: list, ClusterScoped: !namespaced}, err
+	return expression.ParamList{Objects: list, ClusterScoped: !namespaced}, err
 }
 
 // scope reports whether a kind has namespaces.
@@ -95,7 +96,7 @@ func (r *Reader) scope(gvk schema.GroupVersionKind) (bool, error) {
 	}
 }
 
-func keyOfQuery(q policy.ParamQuery) paramKey {
+func keyOfQuery(q expression.ParamQuery) paramKey {
 	out := paramKey{kind: q.Kind, namespace: q.Namespace, name: q.Name, several: q.Selector != nil}
 	if out.several {
 		out.selector = q.Selector.String()
@@ -105,7 +106,7 @@ func keyOfQuery(q policy.ParamQuery) paramKey {
 }
 
 // read reads parameters from the API server, one more than may be used at most.
-func (r *Reader) read(ctx context.Context, q policy.ParamQuery) ([]map[string]any, error) {
+func (r *Reader) read(ctx context.Context, q expression.ParamQuery) ([]map[string]any, error) {
 	if q.Selector == nil {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(q.Kind)
@@ -126,7 +127,7 @@ func (r *Reader) read(ctx context.Context, q policy.ParamQuery) ([]map[string]an
 	list.SetGroupVersionKind(q.Kind.GroupVersion().WithKind(q.Kind.Kind + "List"))
 
 	err := r.live.List(ctx, list,
-		client.InNamespace(q.Namespace), client.MatchingLabelsSelector{Selector: q.Selector}, client.Limit(policy.MaxParams+1))
+		client.InNamespace(q.Namespace), client.MatchingLabelsSelector{Selector: q.Selector}, client.Limit(expression.MaxParams+1))
 
 	switch {
 	case served.Unserved(err):

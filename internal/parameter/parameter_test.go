@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/parameter"
@@ -112,21 +113,21 @@ func TestParametersAreReadByNameAndBySelector(t *testing.T) {
 
 	cases := map[string]struct {
 		reason string
-		q      policy.ParamQuery
+		q      expression.ParamQuery
 		want   string
 		err    string
 	}{
-		"Named":     {"One that is there.", policy.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}, "shop/a", ""},
-		"Missing":   {"One that is not is no error.", policy.ParamQuery{Kind: limit, Namespace: "shop", Name: "c"}, "", ""},
-		"Selected":  {"Those of labels, of one namespace, by name.", policy.ParamQuery{Kind: limit, Namespace: "shop", Selector: all("plans")}, "shop/a shop/b", ""},
-		"None":      {"No labels fit.", policy.ParamQuery{Kind: limit, Namespace: "shop", Selector: all("none")}, "", ""},
-		"Cluster":   {"A kind without namespaces has none.", policy.ParamQuery{Kind: global, Namespace: "shop", Name: "all"}, "/all", ""},
-		"Selecting": {"Nor where labels select.", policy.ParamQuery{Kind: global, Namespace: "shop", Selector: all("plans")}, "/all", ""},
-		"Absent":    {"That a kind has no namespaces is told where nothing of it is there, too.", policy.ParamQuery{Kind: global, Namespace: "shop", Name: "a"}, "", ""},
+		"Named":     {"One that is there.", expression.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}, "shop/a", ""},
+		"Missing":   {"One that is not is no error.", expression.ParamQuery{Kind: limit, Namespace: "shop", Name: "c"}, "", ""},
+		"Selected":  {"Those of labels, of one namespace, by name.", expression.ParamQuery{Kind: limit, Namespace: "shop", Selector: all("plans")}, "shop/a shop/b", ""},
+		"None":      {"No labels fit.", expression.ParamQuery{Kind: limit, Namespace: "shop", Selector: all("none")}, "", ""},
+		"Cluster":   {"A kind without namespaces has none.", expression.ParamQuery{Kind: global, Namespace: "shop", Name: "all"}, "/all", ""},
+		"Selecting": {"Nor where labels select.", expression.ParamQuery{Kind: global, Namespace: "shop", Selector: all("plans")}, "/all", ""},
+		"Absent":    {"That a kind has no namespaces is told where nothing of it is there, too.", expression.ParamQuery{Kind: global, Namespace: "shop", Name: "a"}, "", ""},
 		"Nowhere": {
-			"No namespace is not all of them.", policy.ParamQuery{Kind: limit, Selector: all("plans")}, "", policy.ErrParamNamespace.Error(),
+			"No namespace is not all of them.", expression.ParamQuery{Kind: limit, Selector: all("plans")}, "", policy.ErrParamNamespace.Error(),
 		},
-		"Unserved": {"A kind that nobody serves.", policy.ParamQuery{Kind: limit.GroupVersion().WithKind("Other"), Name: "a"}, "", "does not serve the kind"},
+		"Unserved": {"A kind that nobody serves.", expression.ParamQuery{Kind: limit.GroupVersion().WithKind("Other"), Name: "a"}, "", "does not serve the kind"},
 	}
 
 	for name, tc := range cases {
@@ -162,7 +163,7 @@ func TestWhatWasReadIsGoodForTwoSeconds(t *testing.T) {
 	now := time.Unix(0, 0)
 	s := newServer(object(limit, "shop", "a", nil))
 	find := parameter.NewReader(s, mapper(), nil, func() time.Time { return now }).Within(t.Context())
-	q := policy.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
+	q := expression.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
 
 	steps := []struct {
 		title  string
@@ -199,8 +200,8 @@ func TestAnErrorIsRememberedForASecond(t *testing.T) {
 	s := newServer(object(limit, "shop", "a", nil))
 	m := &countingMapper{RESTMapper: mapper()}
 	find := parameter.NewReader(s, m, nil, func() time.Time { return now }).Within(t.Context())
-	known := policy.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
-	unknown := policy.ParamQuery{Kind: limit.GroupVersion().WithKind("Other"), Name: "a"}
+	known := expression.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
+	unknown := expression.ParamQuery{Kind: limit.GroupVersion().WithKind("Other"), Name: "a"}
 
 	steps := []struct {
 		title  string
@@ -268,7 +269,7 @@ func TestNobodyWaitsForLongForWhatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, begun := &silent{}, time.Now()
 		r := parameter.NewReader(s, mapper(), nil, time.Now)
-		q := policy.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
+		q := expression.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
 
 		var wg sync.WaitGroup
 
@@ -305,7 +306,7 @@ func TestWhoAsksAsAReadEndsHasItsOutcome(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, begun := &silent{}, time.Now()
 			find := parameter.NewReader(s, mapper(), nil, time.Now).Within(t.Context())
-			q := policy.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
+			q := expression.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
 
 			var wg sync.WaitGroup
 
@@ -350,7 +351,7 @@ func TestParametersOfAnotherNamespaceAreNotUsed(t *testing.T) {
 		t.Fatal(errs)
 	}
 
-	v := p.Evaluate(policy.Input{Home: "shop", Object: map[string]any{}, Params: find})
+	v := p.Evaluate(expression.Input{Home: "shop", Object: map[string]any{}, Params: find})
 	if v.Met || !strings.Contains(v.Missing, "in another namespace") || policy.Unread(v.Problem) == nil {
 		t.Errorf("met %t: %q, %v", v.Met, v.Missing, v.Problem)
 	}
@@ -365,7 +366,7 @@ func TestAKindThatIsGoneIsNoMissingParameter(t *testing.T) {
 	}}
 	find := parameter.NewReader(s, mapper(), nil, time.Now).Within(t.Context())
 
-	for what, q := range map[string]policy.ParamQuery{
+	for what, q := range map[string]expression.ParamQuery{
 		"by name":   {Kind: limit, Namespace: "shop", Name: "a"},
 		"by labels": {Kind: limit, Namespace: "shop", Selector: all("plans")},
 	} {
@@ -378,7 +379,7 @@ func TestAKindThatIsGoneIsNoMissingParameter(t *testing.T) {
 // TestARequestThatEndsFailsNoOther that waits for the same parameters.
 func TestARequestThatEndsFailsNoOther(t *testing.T) {
 	r := parameter.NewReader(newServer(object(limit, "shop", "a", nil)), mapper(), nil, time.Now)
-	q := policy.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
+	q := expression.ParamQuery{Kind: limit, Namespace: "shop", Name: "a"}
 
 	ended, end := context.WithCancel(t.Context())
 	end()

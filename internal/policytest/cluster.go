@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -22,9 +23,9 @@ var errUnreadable = errors.New("boom")
 
 // FindParams finds parameters of a scenario. Their kind has namespaces where any of them
 // is in one, and none where all of them are in none.
-func (s *Scenario) FindParams(q policy.ParamQuery) (policy.ParamList, error) {
+func (s *Scenario) FindParams(q expression.ParamQuery) (expression.ParamList, error) {
 	namespaced, known := s.scope(q.Kind)
-	out := policy.ParamList{ClusterScoped: known && !namespaced}
+	out := expression.ParamList{ClusterScoped: known && !namespaced}
 
 	switch {
 	case slices.Contains(s.Request.Unreadable, q.Kind.Kind):

@@ -18,8 +18,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
 // holding are the policies, bindings, windows and Enforcements of a file or a directory.
@@ -263,17 +263,17 @@ func (h *holding) readOurs(compiled *inforce.Cache, doc section, raw []byte, at,
 	)
 
 	switch kind {
-	case policy.KindPolicy:
+	case expression.KindPolicy:
 		key, err = decodeInto(doc, raw, at, &one.Policies)
-	case policy.KindBinding:
+	case expression.KindBinding:
 		key, err = decodeInto(doc, raw, at, &one.Bindings)
-	case policy.KindUpgrade:
+	case expression.KindUpgrade:
 		key, err = decodeInto(doc, raw, at, &one.Windows)
-	case policy.KindEnforcement:
+	case expression.KindEnforcement:
 		key, err = decodeInto(doc, raw, at, &one.Enforcements)
 	default:
 		err = doc.wrong(join(at, "kind"), fmt.Sprintf("%q is none of %s, %s, %s and %s", kind,
-			policy.KindPolicy, policy.KindBinding, policy.KindUpgrade, policy.KindEnforcement))
+			expression.KindPolicy, expression.KindBinding, expression.KindUpgrade, expression.KindEnforcement))
 	}
 
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // check compiles what is suggested, and compares it with the schemas that are known, as the
@@ -34,12 +34,12 @@ func (w *writer) check(suggested []Suggested) []Problem {
 
 	for i, p := range compiled {
 		for _, gvk := range w.kindsOf(p.Spec()) {
-			for _, found := range (check.Against{Kind: gvk.GroupKind(), Schema: w.schemaOf(gvk)}).Policy(p.Spec()) {
+			for _, found := range (typecheck.Against{Kind: gvk.GroupKind(), Schema: w.schemaOf(gvk)}).Policy(p.Spec()) {
 				out = append(out, w.wrong(suggested[i], found.Field+": "+found.Message))
 			}
 		}
 
-		for _, found := range check.Reach(p.Spec(), given) {
+		for _, found := range typecheck.Reach(p.Spec(), given) {
 			out = append(out, w.wrong(suggested[i], found.Field+": "+found.Message))
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/internal/policytest"
 )
 
@@ -105,7 +105,7 @@ func (r Recipe) active() ([]byte, error) {
 	}
 
 	for _, u := range objects {
-		if u.GetKind() == policy.KindUpgrade {
+		if u.GetKind() == expression.KindUpgrade {
 			u.Object["status"] = map[string]any{"active": true, "observedGeneration": u.GetGeneration()}
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/internal/policytest"
 )
 
@@ -147,7 +147,7 @@ func (s *seen) addGate(one *policytest.Scenario) error {
 
 	for _, w := range one.Upgrades {
 		if strings.Contains(text, w.GetName()) {
-			s.used[policy.KindUpgrade+"/"+w.GetName()] = true
+			s.used[expression.KindUpgrade+"/"+w.GetName()] = true
 		}
 	}
 
@@ -172,20 +172,20 @@ func (s *seen) add(one *policytest.Scenario) error {
 	}
 
 	for _, name := range d.Enforcements {
-		s.used[policy.KindEnforcement+"/"+name] = true
+		s.used[expression.KindEnforcement+"/"+name] = true
 	}
 
 	for _, f := range d.Findings {
 		name, _, _ := strings.Cut(f.Policy, "/")
-		s.used[policy.KindPolicy+"/"+name], s.used[policy.KindUpgrade+"/"+name] = true, true
+		s.used[expression.KindPolicy+"/"+name], s.used[expression.KindUpgrade+"/"+name] = true, true
 
 		for _, l := range f.Lacks {
-			s.used[policy.KindPolicy+"/"+l.Policy] = true
+			s.used[expression.KindPolicy+"/"+l.Policy] = true
 		}
 	}
 
 	for _, f := range d.Shadow {
-		s.used[policy.KindPolicy+"/"+f.Finding.Policy] = true
+		s.used[expression.KindPolicy+"/"+f.Finding.Policy] = true
 	}
 
 	if d.Object == nil {
@@ -223,7 +223,7 @@ func (p *Play) unseen(s seen) ([]string, error) {
 
 	for _, u := range objects {
 		kind := u.GetKind()
-		if !slices.Contains([]string{policy.KindPolicy, policy.KindUpgrade, policy.KindEnforcement}, kind) {
+		if !slices.Contains([]string{expression.KindPolicy, expression.KindUpgrade, expression.KindEnforcement}, kind) {
 			continue
 		}
 
@@ -233,7 +233,7 @@ func (p *Play) unseen(s seen) ([]string, error) {
 	}
 
 	for _, x := range p.Scenarios[0].Policies {
-		if x.Spec.EnforcementMode == v1alpha1.EnforcementModeShadow || !slices.ContainsFunc(objects, named(policy.KindPolicy, x.GetName())) {
+		if x.Spec.EnforcementMode == v1alpha1.EnforcementModeShadow || !slices.ContainsFunc(objects, named(expression.KindPolicy, x.GetName())) {
 			continue
 		}
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // TestADecisionReadsEachParameterOnce, however often it evaluates by it: a parameter that changes meanwhile would have it
@@ -21,7 +21,7 @@ func TestADecisionReadsEachParameterOnce(t *testing.T) {
 			continue
 		}
 
-		req.Basis.Params = func(q policy.ParamQuery) (policy.ParamList, error) {
+		req.Basis.Params = func(q expression.ParamQuery) (expression.ParamList, error) {
 			counts[q.String()]++
 
 			return params(q)

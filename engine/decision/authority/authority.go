@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -32,10 +33,10 @@ type Authority struct {
 	Settings request.Settings
 	// see is the request, which is asked what expressions see of it, for these objects of it, once.
 	see interface {
-		InputOf(o request.Objects) policy.Input
+		InputOf(o request.Objects) expression.Input
 	}
 	Objects request.Objects
-	raw     policy.Input
+	raw     expression.Input
 	seen    bool
 	// before is the old object as expressions are to see it; nil for the old object.
 	before *unstructured.Unstructured
@@ -123,7 +124,7 @@ func (auth *Authority) MadeAgain(before *unstructured.Unstructured) *Authority {
 }
 
 // RawInput is what selectors and conditions of Enforcements see.
-func (auth *Authority) RawInput() policy.Input {
+func (auth *Authority) RawInput() expression.Input {
 	if !auth.seen {
 		auth.raw, auth.seen = auth.see.InputOf(auth.Objects), true
 	}
@@ -132,7 +133,7 @@ func (auth *Authority) RawInput() policy.Input {
 }
 
 // Input is what expressions of policies see.
-func (auth *Authority) Input() policy.Input {
+func (auth *Authority) Input() expression.Input {
 	in := auth.RawInput()
 	in.Home = auth.home
 
@@ -145,7 +146,7 @@ func (auth *Authority) Input() policy.Input {
 	}
 
 	if ask := in.Asking; ask != nil {
-		in.Asking = func() policy.Asking {
+		in.Asking = func() expression.Asking {
 			out := ask()
 			out.Authorizer = inquirer{&auth.Ledger.Asked, auth.Problems}
 
@@ -196,8 +197,8 @@ func (auth *Authority) once(p *policy.Policy, key evaluated) policy.Evaluation {
 	}
 
 	if v.Problem != nil {
-		auth.Problems.Add(&policy.EvaluationError{
-			Kind: policy.KindPolicy, Name: p.Name(), Err: fmt.Errorf("policy %q: %w", p.Name(), v.Problem),
+		auth.Problems.Add(&expression.EvaluationError{
+			Kind: expression.KindPolicy, Name: p.Name(), Err: fmt.Errorf("policy %q: %w", p.Name(), v.Problem),
 		})
 	}
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -59,7 +60,7 @@ func (auth *Authority) BoundBy(b *policy.Binding) bool {
 
 // bindingCosts are what the bindings that are evaluated for a request have used.
 type bindingCosts struct {
-	budget   *policy.Budget
+	budget   *expression.Budget
 	reported int
 }
 
@@ -89,7 +90,7 @@ func (auth *Authority) EvaluateBinding(p *policy.Policy, b *policy.Binding) poli
 	}
 
 	if auth.Ledger.bindings.budget == nil {
-		auth.Ledger.bindings.budget = policy.NewBindingBudget()
+		auth.Ledger.bindings.budget = expression.NewBindingBudget()
 	}
 
 	v = auth.withinQuestions(func() policy.Evaluation { return b.Evaluate(p, auth.Input(), auth.Ledger.bindings.budget) })
@@ -101,8 +102,8 @@ func (auth *Authority) EvaluateBinding(p *policy.Policy, b *policy.Binding) poli
 	auth.ofBindings[key] = v
 
 	if v.Problem != nil && auth.Ledger.bindings.telling() {
-		auth.Problems.Add(&policy.EvaluationError{
-			Kind: policy.KindBinding, Name: b.Name(), Err: fmt.Errorf("AllowanceBinding %q: %w", b.Name(), v.Problem),
+		auth.Problems.Add(&expression.EvaluationError{
+			Kind: expression.KindBinding, Name: b.Name(), Err: fmt.Errorf("AllowanceBinding %q: %w", b.Name(), v.Problem),
 		})
 	}
 

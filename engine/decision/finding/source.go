@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -41,11 +42,11 @@ func CompareSources(a, b Source) int {
 func (f Finding) Kind() string {
 	switch f.Rule {
 	case RuleUpgrade:
-		return policy.KindUpgrade
+		return expression.KindUpgrade
 	case RuleException:
-		return policy.KindEnforcement
+		return expression.KindEnforcement
 	default:
-		return policy.KindPolicy
+		return expression.KindPolicy
 	}
 }
 
@@ -73,9 +74,9 @@ func (f Finding) Policies() []Source {
 
 // source is what lacks something.
 func (l Lack) source() Source {
-	s := Source{Kind: policy.KindPolicy, Name: l.Policy, Generation: l.Generation}
+	s := Source{Kind: expression.KindPolicy, Name: l.Policy, Generation: l.Generation}
 	if l.OfWindow() {
-		s.Kind = policy.KindUpgrade
+		s.Kind = expression.KindUpgrade
 	}
 
 	return s
@@ -86,5 +87,5 @@ func (l Lack) OfWindow() bool { return l.What == policy.LackEdited || l.What == 
 
 // SourceOfEnforcement names an Enforcement that had a part in a decision.
 func SourceOfEnforcement(e *enforcement.Enforcement) Source {
-	return Source{Kind: policy.KindEnforcement, Name: e.Name(), Generation: e.Generation()}
+	return Source{Kind: expression.KindEnforcement, Name: e.Name(), Generation: e.Generation()}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -31,7 +32,7 @@ type Enforced struct {
 }
 
 // readEnforced finds the Enforcements that govern the object.
-func readEnforced(o request.Objects, in policy.Input, all []*enforcement.Enforcement, manager string, problems *request.Problems) Enforced {
+func readEnforced(o request.Objects, in expression.Input, all []*enforcement.Enforcement, manager string, problems *request.Problems) Enforced {
 	out := Enforced{All: all, Never: NeverEnforced(o, manager)}
 	if out.Never {
 		return out
@@ -42,8 +43,8 @@ func readEnforced(o request.Objects, in policy.Input, all []*enforcement.Enforce
 	for _, e := range all {
 		governs, err := e.Governs(target, in)
 		if err != nil {
-			problems.Add(&policy.EvaluationError{
-				Kind: policy.KindEnforcement, Name: e.Name(), Err: fmt.Errorf("enforcement %q: %w", e.Name(), err),
+			problems.Add(&expression.EvaluationError{
+				Kind: expression.KindEnforcement, Name: e.Name(), Err: fmt.Errorf("enforcement %q: %w", e.Name(), err),
 			})
 		}
 
@@ -97,7 +98,7 @@ func RefusedAs(findings []finding.Finding) string {
 
 // freesItself reports whether an Enforcement that governs the object would no
 // longer govern it once the request is stored.
-func freesItself(target enforcement.Target, in policy.Input, governing []*enforcement.Enforcement) bool {
+func freesItself(target enforcement.Target, in expression.Input, governing []*enforcement.Enforcement) bool {
 	in.OldObject = in.Object
 
 	return slices.ContainsFunc(governing, func(e *enforcement.Enforcement) bool {

@@ -10,14 +10,15 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // input is what expressions and selectors see: the new object with our
 // annotations as they were.
-func (r *Request) input() policy.Input {
-	in := policy.Input{Request: r.describe, Now: r.Basis.Now, Params: r.Basis.Params}
+func (r *Request) input() expression.Input {
+	in := expression.Input{Request: r.describe, Now: r.Basis.Now, Params: r.Basis.Params}
 
 	if r.New != nil {
 		in.Object = r.New.Object
@@ -43,7 +44,7 @@ func (r *Request) input() policy.Input {
 }
 
 // InputOf is what they see of some objects of the request.
-func (r *Request) InputOf(o Objects) policy.Input {
+func (r *Request) InputOf(o Objects) expression.Input {
 	if r.Operation == o.Operation && r.Old == o.Old && r.New == o.New && r.Parent == o.Parent {
 		return r.input()
 	}
@@ -69,8 +70,8 @@ func (r *Request) ShadowReadsParent() bool {
 }
 
 // asking is what expressions ask the cluster's authorizer by.
-func (r *Request) asking() policy.Asking {
-	return policy.Asking{Authorizer: r.Authorizer, User: UserInfo(r.User), Resource: requested{r}}
+func (r *Request) asking() expression.Asking {
+	return expression.Asking{Authorizer: r.Authorizer, User: UserInfo(r.User), Resource: requested{r}}
 }
 
 // requested is the resource of a request, as checks of the authorizer name it.

@@ -18,6 +18,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -65,7 +66,7 @@ type Basis struct {
 	// Enforcements in force.
 	Enforcements []*enforcement.Enforcement
 	// Params finds the objects that hold the parameters of policies; nil where nobody can.
-	Params policy.Params
+	Params expression.Params
 	// Settings of the installation.
 	Settings Settings
 	// Now is the time to judge windows by.

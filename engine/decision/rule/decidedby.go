@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -18,9 +19,9 @@ func decidedBy(policies *policy.Set, enforced input.Enforced, windows input.Wind
 	out := finding.Source{Kind: f.Kind(), Name: f.Policy}
 
 	switch out.Kind {
-	case policy.KindUpgrade:
+	case expression.KindUpgrade:
 		out.Generation = windows.GenerationOfWindow(f.Policy)
-	case policy.KindEnforcement:
+	case expression.KindEnforcement:
 		name, _, _ := strings.Cut(f.Policy, "/")
 		for _, e := range enforced.Governing {
 			if e.Name() == name {

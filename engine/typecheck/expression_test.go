@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check_test
+package typecheck_test
 
 import (
 	"encoding/json"
@@ -16,8 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 // crdSchema is a CRD's, with about every kind of field there is. Its metadata
@@ -106,9 +107,9 @@ func about(tb testing.TB, expressions ...string) *policy.Policy {
 
 // typed are the warnings about the expressions of a policy about XDatabases of a schema.
 func typed(p *policy.Policy, s *spec.Schema) []v1alpha1.TypeCheckingWarning {
-	list := check.Against{Kind: schema.GroupKind{Kind: "XDatabase"}, Schema: s, Managed: true}.Policy(p.Spec())
+	list := typecheck.Against{Kind: schema.GroupKind{Kind: "XDatabase"}, Schema: s, Managed: true}.Policy(p.Spec())
 
-	return check.Warnings(slices.DeleteFunc(list, func(f check.Finding) bool { return f.Rule != check.CELType }))
+	return typecheck.Warnings(slices.DeleteFunc(list, func(f typecheck.Finding) bool { return f.Rule != typecheck.CELType }))
 }
 
 func TestAnExpressionIsCheckedAgainstTheSchemaOfItsKind(t *testing.T) {
@@ -402,7 +403,7 @@ func TestACheckChangesNeitherTheSchemaNorThePolicy(t *testing.T) {
 		t.Errorf("The schema: -before, +after:\n%s", diff)
 	}
 
-	in := policy.Input{Object: map[string]any{"spec": map[string]any{"sizee": "x", "template": map[string]any{"kind": "X"}}}}
+	in := expression.Input{Object: map[string]any{"spec": map[string]any{"sizee": "x", "template": map[string]any{"kind": "X"}}}}
 	if diff := cmp.Diff(policy.Evaluation{Met: true, Cost: 9}, p.Evaluate(in)); diff != "" {
 		t.Errorf("Evaluate: -want, +got:\n%s", diff)
 	}

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check_test
+package typecheck_test
 
 import (
 	"slices"
@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 func TestAPolicyThatNobodyCanMakeUseOfIsReported(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAPolicyThatNobodyCanMakeUseOfIsReported(t *testing.T) {
 				t.Fatal(errs)
 			}
 
-			if got := check.Reach(p.Spec(), tc.given); (len(got) > 0) != tc.want {
+			if got := typecheck.Reach(p.Spec(), tc.given); (len(got) > 0) != tc.want {
 				t.Errorf("%s\nReach: %v", tc.reason, got)
 			}
 		})
@@ -67,11 +67,11 @@ func TestAPolicyThatNobodyCanMakeUseOfIsReported(t *testing.T) {
 
 // metBelow are the conditions of a policy that decide only where a chain starts, where a window
 // gives a permission.
-func metBelow(p *v1alpha1.AllowancePolicy, given v1alpha1.Permission) []check.Finding {
+func metBelow(p *v1alpha1.AllowancePolicy, given v1alpha1.Permission) []typecheck.Finding {
 	window := v1alpha1.UpgradeAllowance{Spec: v1alpha1.UpgradeAllowanceSpec{Allow: []v1alpha1.Permission{given}}}
-	list := check.Policy(p, nil, nil, check.GrantsOf(nil, []v1alpha1.UpgradeAllowance{window}))
+	list := typecheck.Policy(p, nil, nil, typecheck.GrantsOf(nil, []v1alpha1.UpgradeAllowance{window}))
 
-	return slices.DeleteFunc(list, func(f check.Finding) bool { return f.Rule != check.MetBelow })
+	return slices.DeleteFunc(list, func(f typecheck.Finding) bool { return f.Rule != typecheck.MetBelow })
 }
 
 // TestWhatIsKnownOnlyWhereAChainStartsIsReported has conditions of a policy that others
@@ -149,7 +149,7 @@ func TestWhatIsKnownOnlyWhereAChainStartsIsReported(t *testing.T) {
 			}
 
 			got := metBelow(p, v1alpha1.Permission{Kind: "Box", Mutations: []string{"spec"}})
-			if reported := slices.ContainsFunc(got, func(f check.Finding) bool {
+			if reported := slices.ContainsFunc(got, func(f typecheck.Finding) bool {
 				return f.Field == "spec.match.matchConditions[0]" && strings.Contains(f.Message, "counts as met")
 			}); reported != want || len(got) > 1 {
 				t.Errorf("reported: %v", got)

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package expression
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 // nothing more is evaluated of it.
 type Budget struct {
 	left uint64
-	// spent is what all cost, also what was over the budget.
-	spent uint64
+	// cost is what all cost, also what was over the budget.
+	cost uint64
 	// over is the cause where it is used up, and used whether it is.
 	over error
 	used bool
@@ -47,8 +47,8 @@ func NewBudget() *Budget { return &Budget{left: CostLimit, over: errCost} }
 // What a binding costs besides its expressions, so that the budget limits how many of them
 // one request may have evaluated, and how many parameters read.
 const (
-	costOfBinding = apiservercel.RuntimeCELCostBudget / 10_000
-	costOfParams  = apiservercel.RuntimeCELCostBudget / 100
+	CostOfBinding = apiservercel.RuntimeCELCostBudget / 10_000
+	CostOfParams  = apiservercel.RuntimeCELCostBudget / 100
 )
 
 // NewBindingBudget is that of all bindings that are evaluated for one request: how many
@@ -57,20 +57,25 @@ func NewBindingBudget() *Budget {
 	return &Budget{left: apiservercel.RuntimeCELCostBudget, over: errBindingCost}
 }
 
+// Spent is what all cost, in CEL's units, also what was over the budget.
+func (b *Budget) Spent() uint64 { return b.cost }
+
 // Used reports whether the budget is used up.
 func (b *Budget) Used() bool { return b.used }
 
 // Eval evaluates an expression. The error is of one that fails, or for which
 // nothing is left.
-func (b *Budget) Eval(e *Expression, in Input) (bool, error) { return b.eval(e, &activation{in: &in}) }
+func (b *Budget) Eval(e *Expression, in Input) (bool, error) {
+	return b.EvalIn(e, &Activation{Input: &in})
+}
 
-func (b *Budget) eval(e *Expression, a *activation) (bool, error) {
+func (b *Budget) EvalIn(e *Expression, a *Activation) (bool, error) {
 	if b.used {
 		return false, b.exceeded(e)
 	}
 
 	ok, cost, err := e.eval(a)
-	if over := b.spend(cost); over != nil && err == nil { // What fails has cost as much.
+	if over := b.Spend(cost); over != nil && err == nil { // What fails has cost as much.
 		err = b.exceeded(e)
 	}
 
@@ -82,8 +87,8 @@ func (b *Budget) exceeded(e *Expression) error {
 }
 
 // spend takes what an evaluation cost.
-func (b *Budget) spend(cost uint64) error {
-	b.spent += cost
+func (b *Budget) Spend(cost uint64) error {
+	b.cost += cost
 
 	if b.used || cost > b.left {
 		b.left, b.used = 0, true

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package typecheck
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -48,7 +49,7 @@ func newTyper(a Against) (*typer, error) {
 		}
 	}
 
-	env, err := policy.TypedEnv(func(name string) *cel.Type {
+	env, err := expression.TypedEnv(func(name string) *cel.Type {
 		if _, ok := known.structs[structName(name)]; !ok && name != variables {
 			return cel.DynType
 		}
@@ -76,7 +77,7 @@ func (t *typer) check(w policy.Written) string {
 		of = tree.OutputType()
 	}
 
-	if w.Role == policy.RoleVariable {
+	if w.Role == expression.RoleVariable {
 		t.types.variables[w.Variable] = of
 	}
 

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package expression
 
 import (
 	"errors"
@@ -38,13 +38,13 @@ type variable struct {
 }
 
 // eval evaluates the variable for one who uses it. What it costs the budget bears.
-func (v *variable) eval(a *activation, b *Budget) ref.Val {
+func (v *variable) eval(a *Activation, b *Budget) ref.Val {
 	if b.used {
 		return types.NewErr("variables.%s: %s", v.name, b.over)
 	}
 
 	val, details, err := v.program.Eval(a)
-	if over := b.spend(costOf(details)); err == nil {
+	if over := b.Spend(CostOf(details)); err == nil {
 		err = over
 	}
 
@@ -56,19 +56,19 @@ func (v *variable) eval(a *activation, b *Budget) ref.Val {
 }
 
 // scope is what the expressions of one policy are compiled in.
-type scope struct {
-	env *cel.Env
+type Scope struct {
+	Env *cel.Env
 	// variables and their types, in their order.
 	variables []*variable
 	types     *variableTypes
 	// reads is what each variable reads.
-	reads map[string]Reading
+	Reads map[string]Reading
 }
 
 // newScope makes a scope without variables yet on an environment.
-func newScope(env *cel.Env, variables []v1alpha1.Variable) (*scope, error) {
+func newScope(env *cel.Env, variables []v1alpha1.Variable) (*Scope, error) {
 	if len(variables) == 0 {
-		return &scope{env: env}, nil
+		return &Scope{Env: env}, nil
 	}
 
 	known := &variableTypes{Provider: env.CELTypeProvider(), fields: map[string]*cel.Type{}}
@@ -78,23 +78,23 @@ func newScope(env *cel.Env, variables []v1alpha1.Variable) (*scope, error) {
 		return nil, fmt.Errorf("cannot make the CEL environment of variables: %w", err)
 	}
 
-	return &scope{env: env, types: known, reads: map[string]Reading{}}, nil
+	return &Scope{Env: env, types: known, Reads: map[string]Reading{}}, nil
 }
 
 // compileScope compiles variables in an environment, each of which sees those before it.
-func compileScope(in func() (*cel.Env, error), list []v1alpha1.Variable, at *field.Path, errs *field.ErrorList) *scope {
+func CompileScope(in func() (*cel.Env, error), list []v1alpha1.Variable, at *field.Path, errs *field.ErrorList) *Scope {
 	env, err := in()
 	if err != nil {
 		*errs = append(*errs, field.InternalError(at, err))
 
-		return &scope{}
+		return &Scope{}
 	}
 
 	s, err := newScope(env, list)
 	if err != nil {
 		*errs = append(*errs, field.InternalError(at, err))
 
-		return &scope{env: env}
+		return &Scope{Env: env}
 	}
 
 	for i, v := range list {
@@ -112,7 +112,7 @@ func compileScope(in func() (*cel.Env, error), list []v1alpha1.Variable, at *fie
 			continue
 		}
 
-		tree, program, err := compile(s.env, v.Expression)
+		tree, program, err := CompileTree(s.Env, v.Expression)
 		if err != nil {
 			*errs = append(*errs, field.Invalid(at.Child("expression"), v.Expression, err.Error()))
 			s.types.fields[v.Name] = cel.DynType // What uses it is not wrong, too.
@@ -120,7 +120,7 @@ func compileScope(in func() (*cel.Env, error), list []v1alpha1.Variable, at *fie
 			continue
 		}
 
-		s.types.fields[v.Name], s.reads[v.Name] = tree.OutputType(), readingOf(tree, s.reads)
+		s.types.fields[v.Name], s.Reads[v.Name] = tree.OutputType(), ReadingOf(tree, s.Reads)
 		s.variables = append(s.variables, &variable{name: v.Name, program: program})
 	}
 
@@ -128,13 +128,13 @@ func compileScope(in func() (*cel.Env, error), list []v1alpha1.Variable, at *fie
 }
 
 // canName reports whether expressions can select a variable of a name.
-func (s *scope) canName(name string) bool {
+func (s *Scope) canName(name string) bool {
 	// Kubernetes' lazy map takes names for escaped ones.
 	if plain, ok := apiservercel.Unescape(name); !ok || plain != name {
 		return false
 	}
 
-	_, iss := s.env.Parse(varVariables + "." + name)
+	_, iss := s.Env.Parse(varVariables + "." + name)
 
 	return iss.Err() == nil && identifier(name)
 }
@@ -153,13 +153,13 @@ func identifier(text string) bool {
 
 // activate resolves the names that expressions use for one input, with variables
 // that are evaluated when they are first used.
-func (s *scope) activate(in *Input, b *Budget) *activation {
-	a := &activation{in: in}
+func (s *Scope) Activate(in *Input, b *Budget) *Activation {
+	a := &Activation{Input: in}
 	if len(s.variables) == 0 {
 		return a
 	}
 
-	a.anew = func(in *Input) *activation { return s.activate(in, b) }
+	a.anew = func(in *Input) *Activation { return s.Activate(in, b) }
 
 	values := lazy.NewMapValue(typeOfVariables)
 	for _, v := range s.variables {

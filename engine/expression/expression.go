@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package expression
 
 import (
 	"errors"
@@ -30,11 +30,11 @@ import (
 
 // Variables of an expression.
 const (
-	varObject          = "object"
+	VarObject          = "object"
 	varOldObject       = "oldObject"
 	varRequest         = "request"
 	varNamespaceObject = "namespaceObject"
-	varNow             = "now"
+	VarNow             = "now"
 	varParent          = "parent"
 	varAuthorizer      = "authorizer"
 	// varOwnCheck is the authorizer's check of the resource that the request is about. CEL
@@ -60,15 +60,15 @@ func (e *Expression) String() string { return e.text }
 // may hold anything. It takes milliseconds to make and never changes.
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
-var compileEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(variables(cel.DynType, cel.DynType, cel.DynType, cel.DynType)...)
+var Env = sync.OnceValues(func() (*cel.Env, error) {
+	return NewEnv(variables(cel.DynType, cel.DynType, cel.DynType, cel.DynType)...)
 })
 
 // policyEnv is that of policies, which besides may ask the cluster's authorizer.
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
-var policyEnv = sync.OnceValues(func() (*cel.Env, error) {
-	return newEnv(append(variables(cel.DynType, cel.DynType, cel.DynType, cel.DynType), asking()...)...)
+var PolicyEnv = sync.OnceValues(func() (*cel.Env, error) {
+	return NewEnv(append(variables(cel.DynType, cel.DynType, cel.DynType, cel.DynType), asking()...)...)
 })
 
 // asking are the variables that ask the cluster's authorizer.
@@ -79,11 +79,11 @@ func asking() []cel.EnvOption {
 // variables are those of expressions about a change, with the given types.
 func variables(object, request, namespace, parent *cel.Type) []cel.EnvOption {
 	return []cel.EnvOption{
-		cel.Variable(varObject, object),
+		cel.Variable(VarObject, object),
 		cel.Variable(varOldObject, object),
 		cel.Variable(varRequest, request),
 		cel.Variable(varNamespaceObject, namespace),
-		cel.Variable(varNow, cel.TimestampType),
+		cel.Variable(VarNow, cel.TimestampType),
 		cel.Variable(varParent, parent),
 	}
 }
@@ -91,7 +91,7 @@ func variables(object, request, namespace, parent *cel.Type) []cel.EnvOption {
 // rolesEnv has what expressions know besides objects.
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
-var rolesEnv = sync.OnceValues(func() (*cel.Env, error) { return newEnv(asking()...) })
+var rolesEnv = sync.OnceValues(func() (*cel.Env, error) { return NewEnv(asking()...) })
 
 // TypedEnv is an environment that knows all that an expression of any object may know. The
 // types of objects and of variables are those of their names, from a provider on top of CEL's own.
@@ -102,8 +102,8 @@ func TypedEnv(typeOf func(name string) *cel.Type, provider func(types.Provider) 
 	}
 
 	env, err = env.Extend(append(
-		variables(typeOf(varObject), typeOf(varRequest), typeOf(varNamespaceObject), typeOf(varParent)),
-		cel.Variable(varParams, typeOf(varParams)), cel.Variable(varVariables, typeOf(varVariables)),
+		variables(typeOf(VarObject), typeOf(varRequest), typeOf(varNamespaceObject), typeOf(varParent)),
+		cel.Variable(VarParams, typeOf(VarParams)), cel.Variable(varVariables, typeOf(varVariables)),
 		cel.CustomTypeProvider(provider(env.CELTypeProvider())))...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the CEL environment of types: %w", err)
@@ -114,7 +114,7 @@ func TypedEnv(typeOf func(name string) *cel.Type, provider func(types.Provider) 
 
 // newEnv makes an environment: Kubernetes' CEL libraries and limits, our has(),
 // and the given variables.
-func newEnv(variables ...cel.EnvOption) (*cel.Env, error) {
+func NewEnv(variables ...cel.EnvOption) (*cel.Env, error) {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 
 	set, err := base.Extend(environment.VersionedOptions{
@@ -163,31 +163,31 @@ func hasKey(eh cel.MacroExprFactory, operand, key ast.Expr) ast.Expr {
 
 // CompileExpression compiles an expression. The error is one line and says
 // where in the text it is.
-func CompileExpression(text string) (*Expression, error) {
-	env, err := compileEnv()
+func Compile(text string) (*Expression, error) {
+	env, err := Env()
 	if err != nil {
 		return nil, err
 	}
 
-	return compileIn(env, text, nil)
+	return CompileIn(env, text, nil)
 }
 
 // compileIn compiles an expression in an environment, with what its variables read.
-func compileIn(env *cel.Env, text string, variables map[string]Reading) (*Expression, error) {
-	tree, program, err := compile(env, text)
+func CompileIn(env *cel.Env, text string, variables map[string]Reading) (*Expression, error) {
+	tree, program, err := CompileTree(env, text)
 	if err == nil {
-		err = checkResult(tree, RoleCondition)
+		err = CheckResult(tree, RoleCondition)
 	}
 
 	if err != nil {
 		return nil, err
 	}
 
-	return &Expression{text: text, program: program, reads: readingOf(tree, variables)}, nil
+	return &Expression{text: text, program: program, reads: ReadingOf(tree, variables)}, nil
 }
 
 // checkResult reports an expression that does not give what its role asks for.
-func checkResult(tree *cel.Ast, role Role) error {
+func CheckResult(tree *cel.Ast, role Role) error {
 	if err := role.Check(tree.OutputType()); err != nil {
 		return fmt.Errorf("cannot compile CEL: %w", err)
 	}
@@ -196,7 +196,7 @@ func checkResult(tree *cel.Ast, role Role) error {
 }
 
 // compile compiles an expression of any type, with Kubernetes' limits.
-func compile(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
+func CompileTree(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 	tree, iss := env.Compile(text)
 	if iss != nil && iss.Err() != nil {
 		return nil, nil, fmt.Errorf("cannot compile CEL: %w", iss.Err())
@@ -214,7 +214,7 @@ func compile(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 }
 
 // costOf is what an evaluation cost, in CEL's units.
-func costOf(details *cel.EvalDetails) uint64 {
+func CostOf(details *cel.EvalDetails) uint64 {
 	if details == nil || details.ActualCost() == nil {
 		return 0
 	}
@@ -232,7 +232,7 @@ var plainEnv = sync.OnceValues(func() (*cel.Env, error) {
 
 	set, err := base.Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
-		EnvOptions:        []cel.EnvOption{cel.Variable(varObject, cel.DynType), cel.Variable(varOldObject, cel.DynType)},
+		EnvOptions:        []cel.EnvOption{cel.Variable(VarObject, cel.DynType), cel.Variable(varOldObject, cel.DynType)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the CEL environment: %w", err)
@@ -295,7 +295,7 @@ type Asking struct {
 const errAlone = "the cluster's authorizer is asked by the webhook alone"
 
 // object is the new object, or the old one on delete.
-func (in Input) object() map[string]any {
+func (in Input) Subject() map[string]any {
 	if in.Object != nil {
 		return in.Object
 	}
@@ -305,7 +305,7 @@ func (in Input) object() map[string]any {
 
 // objects are all that an expression sees values of. What an authenticator knows of a user, and
 // the options of a request, may hold credentials as well.
-func (in Input) objects() []map[string]any {
+func (in Input) All() []map[string]any {
 	out := []map[string]any{in.Object, in.OldObject, in.Parent, in.Param, in.NamespaceObject}
 	if in.Request != nil {
 		out = append(out, in.Request())
@@ -315,19 +315,19 @@ func (in Input) objects() []map[string]any {
 }
 
 // activation resolves the names in an expression.
-type activation struct {
-	in *Input
+type Activation struct {
+	Input *Input
 	// variables of a policy; nil where there are none.
 	variables *lazy.MapValue
 	// anew has them evaluated anew for another input; nil where there are none.
-	anew func(*Input) *activation
+	anew func(*Input) *Activation
 }
 
 // withoutApplied is the activation by objects without what kubectl stores of what was
 // applied: that hides nothing, and may be shown as far as the rest may. It is the same one
 // where there is nothing of that.
-func (a *activation) withoutApplied() *activation {
-	in, found := *a.in, false
+func (a *Activation) WithoutApplied() *Activation {
+	in, found := *a.Input, false
 
 	for _, at := range []*map[string]any{&in.Object, &in.OldObject, &in.Parent, &in.Param, &in.NamespaceObject} {
 		object, ok := mask.WithoutApplied(*at)
@@ -340,17 +340,17 @@ func (a *activation) withoutApplied() *activation {
 	case a.anew != nil:
 		return a.anew(&in)
 	default:
-		return &activation{in: &in}
+		return &Activation{Input: &in}
 	}
 }
 
 // ResolveName returns what a name stands for; null where there is nothing.
-func (a *activation) ResolveName(name string) (any, bool) {
+func (a *Activation) ResolveName(name string) (any, bool) {
 	switch {
 	case name == varVariables && a.variables != nil:
 		return a.variables, true
-	case name == varNow:
-		return types.Timestamp{Time: a.in.Now}, true
+	case name == VarNow:
+		return types.Timestamp{Time: a.Input.Now}, true
 	case name == varAuthorizer || name == varOwnCheck:
 		return a.asking(name), true
 	}
@@ -358,19 +358,19 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	var v map[string]any
 
 	switch name {
-	case varObject:
-		v = a.in.Object
+	case VarObject:
+		v = a.Input.Object
 	case varOldObject:
-		v = a.in.OldObject
+		v = a.Input.OldObject
 	case varNamespaceObject:
-		v = a.in.NamespaceObject
+		v = a.Input.NamespaceObject
 	case varParent:
-		v = a.in.Parent
-	case varParams:
-		v = a.in.Param
+		v = a.Input.Parent
+	case VarParams:
+		v = a.Input.Param
 	case varRequest:
-		if a.in.Request != nil {
-			v = a.in.Request()
+		if a.Input.Request != nil {
+			v = a.Input.Request()
 		}
 	default:
 		return nil, false
@@ -384,12 +384,12 @@ func (a *activation) ResolveName(name string) (any, bool) {
 }
 
 // asking is the value of a variable that asks the cluster's authorizer.
-func (a *activation) asking(name string) ref.Val {
-	if a.in.Asking == nil {
+func (a *Activation) asking(name string) ref.Val {
+	if a.Input.Asking == nil {
 		return types.NewErr(errAlone)
 	}
 
-	by := a.in.Asking()
+	by := a.Input.Asking()
 	if name == varAuthorizer {
 		return library.NewAuthorizerVal(by.User, by.Authorizer)
 	}
@@ -398,7 +398,7 @@ func (a *activation) asking(name string) ref.Val {
 }
 
 // Parent is none.
-func (*activation) Parent() interpreter.Activation { return nil }
+func (*Activation) Parent() interpreter.Activation { return nil }
 
 // Reads is what the expression reads, with its variables.
 func (e *Expression) Reads() Reading { return e.reads }
@@ -410,12 +410,12 @@ func (e *Expression) ReadsParent() bool { return e.reads.Parent }
 // an end, be it for a missing field or its cost; it is then neither true nor
 // false. The cost is in CEL's units, as Kubernetes counts them.
 func (e *Expression) Eval(in Input) (result bool, cost uint64, err error) {
-	return e.eval(&activation{in: &in})
+	return e.eval(&Activation{Input: &in})
 }
 
-func (e *Expression) eval(a *activation) (result bool, cost uint64, err error) {
+func (e *Expression) eval(a *Activation) (result bool, cost uint64, err error) {
 	val, details, err := e.program.Eval(a)
-	cost = costOf(details)
+	cost = CostOf(details)
 
 	if err != nil {
 		return false, cost, fmt.Errorf("cannot evaluate CEL %q: %w", e.text, e.shown(a, err))
@@ -431,12 +431,12 @@ func (e *Expression) eval(a *activation) (result bool, cost uint64, err error) {
 
 // shown is what may be shown of an error. Nearly all objects have what kubectl stores of what
 // was applied: an error that is the same without that quotes nothing of it.
-func (e *Expression) shown(a *activation, err error) error {
-	if without := a.withoutApplied(); without != a {
+func (e *Expression) shown(a *Activation, err error) error {
+	if without := a.WithoutApplied(); without != a {
 		if _, _, again := e.program.Eval(without); again != nil && again.Error() == err.Error() {
-			return mask.Error(err, without.in.objects()...)
+			return mask.Error(err, without.Input.All()...)
 		}
 	}
 
-	return mask.Error(err, a.in.objects()...)
+	return mask.Error(err, a.Input.All()...)
 }

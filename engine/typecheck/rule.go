@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package typecheck
 
 // Severity is how much a finding matters.
 type Severity string

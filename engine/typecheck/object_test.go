@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check_test
+package typecheck_test
 
 import (
 	"testing"
@@ -11,13 +11,13 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // bucket is a managed resource with spec.size.
-func bucket() (kinds []kind.Served, schemas check.Schemas) {
+func bucket() (kinds []kind.Served, schemas typecheck.Schemas) {
 	gvk := schema.GroupVersionKind{Group: "m", Version: "v1", Kind: "Bucket"}
 	object := func(properties map[string]spec.Schema) spec.Schema {
 		return spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}, Properties: properties}}
@@ -49,32 +49,32 @@ func TestEachWarningHasWhatFoundIt(t *testing.T) {
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.sice], cel: ["object.spec.sice == 'x'"]}, subjects: [{kind: Group, name: g, mayInitiate: true}],
   allow: [{relation: External, mutations: [update]}], gate: {closeWhen: "object.spec.sice == 'x'"}}}`,
 			want: map[string]string{
-				"spec.match.fields[0]": check.UnknownPath, "spec.match.cel[0]": check.CELType,
-				"spec.gate.closeWhen": check.CELType, "spec.allow[0].mutations[0]": check.ExternalVerb,
+				"spec.match.fields[0]": typecheck.UnknownPath, "spec.match.cel[0]": typecheck.CELType,
+				"spec.gate.closeWhen": typecheck.CELType, "spec.allow[0].mutations[0]": typecheck.ExternalVerb,
 			},
 		},
 		"Reach": {
 			reason: "Nobody may initiate, and nothing else gives it.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.size]}, allow: [{relation: External, mutations: [Update]}]}}`,
-			want:   map[string]string{"spec.subjects": check.Unreachable},
+			want:   map[string]string{"spec.subjects": typecheck.Unreachable},
 		},
 		"Start": {
 			reason: "What else gives it is not asked about who asks.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.size], cel: ["request.userInfo.username == 'x'"]}, allow: [{relation: External, mutations: [Update]}]}}`,
 			given:  []v1alpha1.Permission{{Kind: "Bucket", Mutations: []string{"spec"}}},
-			want:   map[string]string{"spec.match.cel[0]": check.MetBelow},
+			want:   map[string]string{"spec.match.cel[0]": typecheck.MetBelow},
 		},
 		"StartOfItself": {
 			reason: "It leads to itself.",
 			policy: `{spec: {match: {kind: Bucket, fields: [spec.size], cel: ["now > timestamp('2026-01-01T00:00:00Z')"]},
 				subjects: [{kind: Group, name: devs, mayInitiate: true}], allow: [{kind: Bucket, mutations: [spec.size]}]}}`,
-			want: map[string]string{"spec.match.cel[0]": check.MetBelow},
+			want: map[string]string{"spec.match.cel[0]": typecheck.MetBelow},
 		},
 		"Approval": {
 			reason: "A creation waits for no approvals.",
 			policy: `{spec: {approval: {required: 2}, match: {kind: Bucket, fields: [spec.size, create]}, subjects: [{kind: Group, name: devs, mayInitiate: true}],
 				allow: [{relation: External, mutations: [Update]}]}}`,
-			want: map[string]string{"spec.match.fields[1]": check.ApprovalIdle},
+			want: map[string]string{"spec.match.fields[1]": typecheck.ApprovalIdle},
 		},
 		"Broken": {
 			reason: "Of what does not compile nothing is said.",
@@ -91,7 +91,7 @@ func TestEachWarningHasWhatFoundIt(t *testing.T) {
 			p := &fixture.Documents[v1alpha1.AllowancePolicy](t, tc.policy)[0]
 			p.Name = "p"
 
-			for _, r := range check.Policy(p, kinds, schemas, check.GrantsOf(nil, []v1alpha1.UpgradeAllowance{
+			for _, r := range typecheck.Policy(p, kinds, schemas, typecheck.GrantsOf(nil, []v1alpha1.UpgradeAllowance{
 				{Spec: v1alpha1.UpgradeAllowanceSpec{Allow: tc.given}},
 			})) {
 				got[r.Field] = r.Rule
@@ -116,7 +116,7 @@ func TestGrantsAreThoseOfOthersInForce(t *testing.T) {
 	windows := fixture.Documents[v1alpha1.UpgradeAllowance](t, `{spec: {allow: [{kind: Bucket, mutations: [e]}]}}`)
 
 	var got []string
-	for _, perm := range check.GrantsOf(policies, windows).Besides(&policies[0]) {
+	for _, perm := range typecheck.GrantsOf(policies, windows).Besides(&policies[0]) {
 		got = append(got, perm.Mutations...)
 	}
 
@@ -128,7 +128,7 @@ func TestGrantsAreThoseOfOthersInForce(t *testing.T) {
 func TestASubjectOfABindingIsWhoeverItNames(t *testing.T) {
 	t.Parallel()
 
-	never := check.NeverByBinding(func(user string) bool { return user != "system:serviceaccount:a:b" && user != "machine" })
+	never := typecheck.NeverByBinding(func(user string) bool { return user != "system:serviceaccount:a:b" && user != "machine" })
 
 	for text, want := range map[string]bool{
 		`{kind: User, name: machine}`: true, `{kind: User, name: anna}`: false, `{kind: Group, name: machine}`: false,

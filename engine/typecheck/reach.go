@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package typecheck
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -39,8 +40,8 @@ func Reach(p *v1alpha1.AllowancePolicySpec, given []v1alpha1.Permission) []Findi
 // reached reports whether any of some permissions is about the fields that a policy names.
 func reached(p *v1alpha1.AllowancePolicySpec, given []v1alpha1.Permission) bool {
 	return slices.ContainsFunc(given, func(perm v1alpha1.Permission) bool {
-		return child(perm) && meets(&p.Match, nameOf(perm)) &&
-			slices.ContainsFunc(perm.Mutations, func(m string) bool { return overlap(p.Match.Fields, m) })
+		return Child(perm) && Meets(&p.Match, NameOf(perm)) &&
+			slices.ContainsFunc(perm.Mutations, func(m string) bool { return Overlap(p.Match.Fields, m) })
 	})
 }
 
@@ -101,4 +102,19 @@ func checkComposed(p *v1alpha1.AllowancePolicySpec, readings []policy.ConditionR
 	}
 
 	return out
+}
+
+// overlap reports whether there may be a change that one of some patterns and another one
+// cover. What is no pattern covers nothing.
+func Overlap(patterns []string, other string) bool {
+	q, err := change.ParsePattern(other)
+	if err != nil {
+		return false
+	}
+
+	return slices.ContainsFunc(patterns, func(text string) bool {
+		p, err := change.ParsePattern(text)
+
+		return err == nil && p.Overlaps(q)
+	})
 }

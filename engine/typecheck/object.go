@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package typecheck
 
 import (
 	"fmt"
@@ -71,7 +71,7 @@ func Policy(p *v1alpha1.AllowancePolicy, kinds []kind.Served, schemas Schemas, a
 
 	given := all.Besides(p)
 
-	return slices.Concat(out, checkVerbs(p.Spec.Allow, managed), Reach(&p.Spec, given),
+	return slices.Concat(out, CheckVerbs(p.Spec.Allow, managed), Reach(&p.Spec, given),
 		checkStart(&p.Spec, readings, given), checkApprovals(&p.Spec))
 }
 
@@ -94,7 +94,7 @@ func (s Schemas) ofParent(parents []kind.Served) *spec.Schema {
 }
 
 // ofKinds checks parts against each of some kinds.
-func (s Schemas) ofKinds(kinds []schema.GroupVersionKind, parts func(schema.GroupKind) []part) []Finding {
+func (s Schemas) ofKinds(kinds []schema.GroupVersionKind, parts func(schema.GroupKind) []Part) []Finding {
 	out := make([]Finding, 0, len(kinds))
 
 	for _, gvk := range kinds {
@@ -118,8 +118,8 @@ func Binding(
 	about := slices.DeleteFunc(Kinds(p, kinds), func(gvk schema.GroupVersionKind) bool {
 		return !policy.IsAbout(&p.Spec.Match, gvk.GroupKind())
 	})
-	parts := bindingParts(in)
-	out := append(checkSubjects(b.Subjects(), never), schemas.ofKinds(about, func(schema.GroupKind) []part { return parts })...)
+	parts := BindingParts(in)
+	out := append(checkSubjects(b.Subjects(), never), schemas.ofKinds(about, func(schema.GroupKind) []Part { return parts })...)
 
 	return out[:min(len(out), maxWarnings-1)] // One may come before them.
 }
@@ -128,10 +128,10 @@ func Binding(
 // that its rules name. Of one that does not compile what does is checked.
 func Enforcement(in *v1alpha1.Enforcement, served []kind.Served, schemas Schemas) []Finding {
 	e, _ := enforcement.Compile(in)
-	parts := slices.DeleteFunc(conditionParts(in.Spec.MatchConditions), func(p part) bool {
+	parts := slices.DeleteFunc(ConditionParts(in.Spec.MatchConditions), func(p Part) bool {
 		return slices.Contains(e.Broken(), p.Written.At.String())
 	})
-	out := schemas.ofKinds(enforcedKinds(e, served), func(schema.GroupKind) []part { return parts })
+	out := schemas.ofKinds(enforcedKinds(e, served), func(schema.GroupKind) []Part { return parts })
 
 	return out[:min(len(out), maxWarnings)]
 }
@@ -139,14 +139,14 @@ func Enforcement(in *v1alpha1.Enforcement, served []kind.Served, schemas Schemas
 // Window returns what is wrong with the paths that a window allows, for each kind that it
 // names.
 func Window(u *v1alpha1.UpgradeAllowance, named []kind.Served, schemas Schemas) []Finding {
-	out := schemas.ofWindow(u, named)
+	out := schemas.OfWindow(u, named)
 
 	return out[:min(len(out), maxWarnings)]
 }
 
 // ofWindow checks the paths that a window allows.
-func (s Schemas) ofWindow(u *v1alpha1.UpgradeAllowance, named []kind.Served) []Finding {
+func (s Schemas) OfWindow(u *v1alpha1.UpgradeAllowance, named []kind.Served) []Finding {
 	kinds := WindowKinds([]v1alpha1.UpgradeAllowance{*u}, named)
 
-	return s.ofKinds(kinds, func(gk schema.GroupKind) []part { return allowParts(u.Spec.Allow, gk) })
+	return s.ofKinds(kinds, func(gk schema.GroupKind) []Part { return allowParts(u.Spec.Allow, gk) })
 }

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package policy
+package expression
 
 import (
 	"slices"
@@ -33,14 +33,14 @@ func (r Reading) or(o Reading) Reading {
 }
 
 // readingOf finds what an expression reads, with what variables read by their names.
-func readingOf(tree *cel.Ast, variables map[string]Reading) Reading {
+func ReadingOf(tree *cel.Ast, variables map[string]Reading) Reading {
 	var out Reading
 
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(tree.NativeRep()), isName) {
 		out.Anything = true
 
 		switch nameOf(e) {
-		case varNow:
+		case VarNow:
 			out.OfStart = true
 		case varAuthorizer, varOwnCheck:
 			out = out.or(Reading{OfStart: true, Authorizer: true})

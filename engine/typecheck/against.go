@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package typecheck
 
 import (
 	"fmt"
@@ -30,10 +30,10 @@ type Against struct {
 
 // Policy checks the paths and expressions of a policy that are about the kind.
 func (a Against) Policy(p *v1alpha1.AllowancePolicySpec) []Finding {
-	var parts []part
+	var parts []Part
 
 	if policy.IsAbout(&p.Match, a.Kind) {
-		parts = matchParts(&p.Match)
+		parts = MatchParts(&p.Match)
 	}
 
 	parts = append(parts, allowParts(p.Allow, a.Kind)...)
@@ -45,7 +45,7 @@ func (a Against) Policy(p *v1alpha1.AllowancePolicySpec) []Finding {
 }
 
 // check checks parts against the schema.
-func (a Against) check(parts []part) []Finding {
+func (a Against) check(parts []Part) []Finding {
 	if a.Schema == nil || !isObject(a.Schema) {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (a Against) check(parts []part) []Finding {
 	)
 
 	for _, p := range parts {
-		if p.kind != isExpression {
+		if p.Kind != IsExpression {
 			if wrong := a.path(p); wrong != "" {
 				out = append(out, found(UnknownPath, p.Written.At.String(), wrong))
 			}
@@ -82,13 +82,13 @@ func (a Against) check(parts []part) []Finding {
 }
 
 // path says what is wrong with a path; empty for what is none.
-func (a Against) path(p part) string {
+func (a Against) path(p Part) string {
 	pattern, err := change.ParsePattern(p.Written.Text)
 
 	switch {
-	case err != nil || p.kind == isChange && pattern.Pseudo():
+	case err != nil || p.Kind == isChange && pattern.Pseudo():
 		return ""
-	case p.kind == isChange && pattern.Segments()[0].Field == "status":
+	case p.Kind == isChange && pattern.Segments()[0].Field == "status":
 		return fmt.Sprintf("%s: changes of status are reports of controllers, which no policy is asked about", pattern)
 	default:
 		return checkPath(a.Schema, pattern)

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package typecheck
 
 import (
 	"strings"
@@ -56,31 +56,31 @@ func Warnings(list []Finding) []v1alpha1.TypeCheckingWarning {
 }
 
 // report collects findings.
-type report struct{ findings []Finding }
+type Report struct{ Findings []Finding }
 
 // add adds a finding about a field.
-func (r *report) add(item int, rule, at, message, remedy string) {
+func (r *Report) Add(item int, rule, at, message, remedy string) {
 	f := found(rule, at, message)
 	f.Item, f.Remedy = item, remedy
-	r.findings = append(r.findings, f)
+	r.Findings = append(r.Findings, f)
 }
 
 // addWith adds a finding that is about another object besides.
-func (r *report) addWith(item, other int, rule, at, message, remedy string) {
-	r.add(item, rule, at, message, remedy)
+func (r *Report) AddWith(item, other int, rule, at, message, remedy string) {
+	r.Add(item, rule, at, message, remedy)
 
-	last := &r.findings[len(r.findings)-1]
+	last := &r.Findings[len(r.Findings)-1]
 	last.Others = append(last.Others, other)
 }
 
 // InvalidFields are errors of validation as findings about an object.
 func InvalidFields(item int, rule func(*field.Error) string, errs field.ErrorList) []Finding {
-	var r report
+	var r Report
 	for _, err := range errs {
-		r.add(item, rule(err), err.Field, withoutText(err.ErrorBody()), "")
+		r.Add(item, rule(err), err.Field, withoutText(err.ErrorBody()), "")
 	}
 
-	return r.findings
+	return r.Findings
 }
 
 // withoutText is what an error says, in one line and without the text of an expression that
@@ -101,25 +101,25 @@ func withoutText(said string) string {
 }
 
 // addAll adds what was found in one object.
-func (r *report) addAll(item int, list []Finding) {
+func (r *Report) AddAll(item int, list []Finding) {
 	for _, f := range list {
 		f.Item = item
-		r.findings = append(r.findings, f)
+		r.Findings = append(r.Findings, f)
 	}
 }
 
 // child reports whether a permission is about children, and not about what is outside.
-func child(p v1alpha1.Permission) bool { return p.Relation != v1alpha1.RelationExternal }
+func Child(p v1alpha1.Permission) bool { return p.Relation != v1alpha1.RelationExternal }
 
 // ofChild reports whether a permission is about children of a kind.
 func ofChild(p v1alpha1.Permission, gk schema.GroupKind) bool {
-	return child(p) && nameOf(p).Matches(gk.WithVersion(""))
+	return Child(p) && NameOf(p).Matches(gk.WithVersion(""))
 }
 
 // nameOf is the kind of the children that a permission is about.
-func nameOf(p v1alpha1.Permission) kind.Name { return kind.Name{Group: p.APIGroup, Kind: p.Kind} }
+func NameOf(p v1alpha1.Permission) kind.Name { return kind.Name{Group: p.APIGroup, Kind: p.Kind} }
 
 // meets reports whether a match is about a kind that a name may mean.
-func meets(m *v1alpha1.Match, n kind.Name) bool {
+func Meets(m *v1alpha1.Match, n kind.Name) bool {
 	return policy.NamesKind(m, n.Kind) && (n.Group == "" || m.APIGroup == "" || n.Group == m.APIGroup)
 }

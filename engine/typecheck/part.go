@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package typecheck
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -18,7 +19,7 @@ type partKind int
 
 const (
 	// isExpression is one of CEL.
-	isExpression partKind = iota
+	IsExpression partKind = iota
 	// isChange is the path of a change.
 	isChange
 	// isValue is the path of a field that is read.
@@ -26,14 +27,14 @@ const (
 )
 
 // part is a path or an expression of an object, which is checked by schemas.
-type part struct {
+type Part struct {
 	Written policy.Written
 
-	kind partKind
+	Kind partKind
 }
 
 // matchParts are those of what a policy matches.
-func matchParts(m *v1alpha1.Match) []part {
+func MatchParts(m *v1alpha1.Match) []Part {
 	at := field.NewPath("spec", "match")
 
 	return slices.Concat(
@@ -44,8 +45,8 @@ func matchParts(m *v1alpha1.Match) []part {
 }
 
 // allowParts are the changes of children of a kind that are allowed.
-func allowParts(allow []v1alpha1.Permission, gk schema.GroupKind) []part {
-	var out []part
+func allowParts(allow []v1alpha1.Permission, gk schema.GroupKind) []Part {
+	var out []Part
 
 	for i, perm := range allow {
 		if ofChild(perm, gk) {
@@ -57,49 +58,49 @@ func allowParts(allow []v1alpha1.Permission, gk schema.GroupKind) []part {
 }
 
 // gateParts are those of a policy's gate settings.
-func gateParts(gate *v1alpha1.GateSettings) []part {
+func gateParts(gate *v1alpha1.GateSettings) []Part {
 	if gate == nil || gate.CloseWhen == "" {
 		return nil
 	}
 
-	return expressions(policy.Written{Text: gate.CloseWhen, Role: policy.RoleCondition, At: field.NewPath("spec", "gate", "closeWhen")})
+	return expressions(policy.Written{Text: gate.CloseWhen, Role: expression.RoleCondition, At: field.NewPath("spec", "gate", "closeWhen")})
 }
 
 // bindingParts are the conditions of a binding.
-func bindingParts(b *v1alpha1.AllowanceBinding) []part {
+func BindingParts(b *v1alpha1.AllowanceBinding) []Part {
 	list := make([]v1alpha1.MatchCondition, 0, len(b.Spec.MatchConditions))
 	for _, c := range b.Spec.MatchConditions {
 		list = append(list, c.MatchCondition)
 	}
 
-	return conditionParts(list)
+	return ConditionParts(list)
 }
 
 // conditionParts are the conditions of an Enforcement, or of a binding.
-func conditionParts(list []v1alpha1.MatchCondition) []part {
-	out := make([]part, 0, len(list))
+func ConditionParts(list []v1alpha1.MatchCondition) []Part {
+	out := make([]Part, 0, len(list))
 
 	for i, c := range list {
 		at := field.NewPath("spec", "matchConditions").Index(i).Child("expression")
-		out = append(out, expressions(policy.Written{Text: c.Expression, Role: policy.RoleCondition, At: at})...)
+		out = append(out, expressions(policy.Written{Text: c.Expression, Role: expression.RoleCondition, At: at})...)
 	}
 
 	return out
 }
 
-func expressions(list ...policy.Written) []part {
-	out := make([]part, 0, len(list))
+func expressions(list ...policy.Written) []Part {
+	out := make([]Part, 0, len(list))
 	for _, w := range list {
-		out = append(out, part{Written: w})
+		out = append(out, Part{Written: w})
 	}
 
 	return out
 }
 
-func paths(kind partKind, texts []string, at *field.Path) []part {
-	out := make([]part, 0, len(texts))
+func paths(kind partKind, texts []string, at *field.Path) []Part {
+	out := make([]Part, 0, len(texts))
 	for i, text := range texts {
-		out = append(out, part{kind: kind, Written: policy.Written{Text: text, At: at.Index(i)}})
+		out = append(out, Part{Kind: kind, Written: policy.Written{Text: text, At: at.Index(i)}})
 	}
 
 	return out

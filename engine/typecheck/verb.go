@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check
+package typecheck
 
 import (
 	"fmt"
@@ -15,22 +15,22 @@ import (
 
 // Verbs of the systems behind Crossplane's managed resources.
 const (
-	actionCreate = "Create"
-	actionUpdate = "Update"
-	actionDelete = "Delete"
+	ActionCreate = "Create"
+	ActionUpdate = "Update"
+	ActionDelete = "Delete"
 )
 
 // verbs are all of them.
-func verbs() []string { return []string{actionCreate, actionUpdate, actionDelete} }
+func Verbs() []string { return []string{ActionCreate, ActionUpdate, ActionDelete} }
 
 // checkVerbs checks the verbs of External permissions. Other systems have
 // different verbs, so that on most kinds only what resembles one of
 // Crossplane's is reported, and on managed resources every other one.
-func checkVerbs(allow []v1alpha1.Permission, managed bool) []Finding {
+func CheckVerbs(allow []v1alpha1.Permission, managed bool) []Finding {
 	var out []Finding
 
 	for i, perm := range allow {
-		if child(perm) {
+		if Child(perm) {
 			continue
 		}
 
@@ -46,7 +46,7 @@ func checkVerbs(allow []v1alpha1.Permission, managed bool) []Finding {
 }
 
 func wrongVerb(verb string, managed bool) string {
-	known := verbs()
+	known := Verbs()
 	if slices.Contains(known, verb) {
 		return ""
 	}

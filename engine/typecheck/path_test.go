@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package check_test
+package typecheck_test
 
 import (
 	"testing"
@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/check"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
+	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
 func TestAPathIsCheckedAgainstTheSchema(t *testing.T) {
@@ -82,7 +82,7 @@ func TestAPathIsCheckedAgainstTheSchema(t *testing.T) {
 				}
 			}
 
-			if diff := cmp.Diff(want, check.Warnings(check.Against{Kind: gk, Schema: parseSchema(t, text)}.Policy(p.Spec()))); diff != "" {
+			if diff := cmp.Diff(want, typecheck.Warnings(typecheck.Against{Kind: gk, Schema: parseSchema(t, text)}.Policy(p.Spec()))); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -101,7 +101,7 @@ func TestACaptureIsCheckedAgainstTheSchema(t *testing.T) {
 	s.Properties["status"] = *parseSchema(t, "{type: object, properties: {phase: {type: string}}}")
 
 	want := []v1alpha1.TypeCheckingWarning{{Field: "spec.match.capture[2]", Warning: "spec.sinze: there is no such field; did you mean spec.since or spec.size?"}}
-	if diff := cmp.Diff(want, check.Warnings(check.Against{Kind: schema.GroupKind{Kind: "Database"}, Schema: s}.Policy(p.Spec()))); diff != "" {
+	if diff := cmp.Diff(want, typecheck.Warnings(typecheck.Against{Kind: schema.GroupKind{Kind: "Database"}, Schema: s}.Policy(p.Spec()))); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
