@@ -55,7 +55,7 @@ func asker(c *cluster, approvers ...string) *Asker {
 	}}
 }
 
-func read[T any](t *testing.T, text string) *T {
+func parse[T any](t *testing.T, text string) *T {
 	t.Helper()
 
 	out := new(T)
@@ -71,7 +71,7 @@ func read[T any](t *testing.T, text string) *T {
 func pending(t *testing.T) *v1alpha1.PendingChange {
 	t.Helper()
 
-	return read[v1alpha1.PendingChange](t, `
+	return parse[v1alpha1.PendingChange](t, `
 metadata: {name: databaseclaim-db, namespace: team-a}
 spec: {objectRef: {apiVersion: example.org/v1, kind: DatabaseClaim, namespace: team-a, name: db}}
 status:
@@ -320,7 +320,7 @@ func TestWhoMayDecideAboutWhatIsHeldDoes(t *testing.T) {
 				user.Username = tc.user
 			}
 
-			in := Request{Approval: &v1alpha1.ChangeApproval{Spec: *read[v1alpha1.ChangeApprovalSpec](t, tc.spec)}, Pending: pending(t), User: user}
+			in := Request{Approval: &v1alpha1.ChangeApproval{Spec: *parse[v1alpha1.ChangeApprovalSpec](t, tc.spec)}, Pending: pending(t), User: user}
 			in.Approval.Namespace = "team-a"
 			in.Approval.Spec.Approver = &v1alpha1.Approver{Username: "forged", Groups: []string{"system:masters"}}
 

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -102,4 +103,50 @@ func Used(child *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 	rec, err := allowance.ParseRecord(child)
 
 	return err == nil && allowance.Used(rec, a)
+}
+
+// give is what an approval gives to the parent of a held change, for all people who have approved it.
+func give(c *change, v *vote, people []string, parentGeneration int64) *Grant {
+	others := slices.DeleteFunc(slices.Clone(people), func(user string) bool { return user == v.user() })
+	slices.Sort(others)
+
+	out := &Grant{
+		Approval: v.cha.Name, User: v.user(), UID: v.cha.UID, Digest: c.digest, Decision: v.decision(),
+		Ref: c.of.ref, Field: c.of.field, Reason: v.cha.Spec.Reason,
+	}
+
+	if c.edit() {
+		out.Hop = hopOf(*c.entry, v.cha, others)
+	} else {
+		out.Allowances = Allowances(*c.entry, v.cha, parentGeneration, others)
+	}
+
+	return out
+}
+
+// whole reports whether a parent carries all that an approval gives for a held change.
+func (g *grant) whole(c *change) bool {
+	n := 0
+
+	for _, a := range g.parent.Allowances {
+		if a.Approval == g.allowance.Approval && a.Digest == c.digest {
+			n++
+		}
+	}
+
+	return n == len(Allowances(*c.entry, g.vote.cha, 0, nil))
+}
+
+// approval is the name of the ChangeApproval that gave it, and uid its UID.
+func (g *grant) approval() string { return g.allowance.Source.Name }
+
+func (g *grant) uid() types.UID { return types.UID(g.allowance.Approval) }
+
+// decision is that of the ChangeApproval that gave it; empty for one that approves like others.
+func (g *grant) decision() v1alpha1.ApprovalDecision {
+	if len(g.allowance.Trace) == 0 {
+		return ""
+	}
+
+	return v1alpha1.ApprovalDecision(g.allowance.Trace[0].Attestations[v1alpha1.AttestationDecision])
 }

@@ -4,6 +4,9 @@
 package approval_test
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,7 +33,7 @@ func carried(state v1alpha1.ApprovalUseState, held bool, list ...v1alpha1.Change
 	}
 
 	in.Approvals = list
-	in.Seen[childRef(1)] = child(1, nil)
+	seenBy(&in)[childRef(1)] = child(1, nil)
 	a := by("a", "berta", 1)
 	xr(&in).Allowances = append([]v1alpha1.Allowance{{Kind: "Instance", Mutation: "spec.b", Policy: "p", Initiator: "hans"}}, carrying(a, 1)...)
 
@@ -121,6 +124,26 @@ func TestWhatIsGrantedIsFollowedToItsEnd(t *testing.T) {
 			},
 			want: said{States: map[string]string{"a/1": "Applied"}, Remove: []string{"a/1 from xr, used"}, Approved: "Waiting", Applied: "Waiting"},
 		},
+		"It was withdrawn, made and remembered": {
+			reason: "The manager was stopped before it took the allowance away, which another run uses.",
+			in: func() approval.Input {
+				in := carried(v1alpha1.ApprovalApplying, false)
+				in.Approved = []v1alpha1.ApprovedChange{{Approval: "a", UID: "uid-a", Digest: sum(1)}}
+
+				return in
+			},
+			want: said{States: map[string]string{}, Remove: []string{"a/1 from xr, used"}, Approved: "Waiting", Applied: "TakenBack"},
+		},
+		"Another of its name was used, and it is carried": {
+			reason: "It was granted before that was known.",
+			in: func() approval.Input {
+				in := carried(v1alpha1.ApprovalApplying, false, a)
+				in.Approved = []v1alpha1.ApprovedChange{{Approval: "a", UID: "before", Digest: sum(1)}}
+
+				return in
+			},
+			want: said{States: map[string]string{"a/1": "Granted"}, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
+		},
 		"It was taken away before": {
 			reason: "The manager was stopped before it wrote the status.",
 			in: func() approval.Input {
@@ -174,15 +197,15 @@ func TestWhatIsNotMadeYetIsTakenBack(t *testing.T) {
 	away := []string{"a/1 from xr"}
 	shown := func(in approval.Input) approval.Input {
 		cha := by("a", "berta", 1)
-		in.Seen[childRef(1)] = child(1, showing(&cha, 1))
+		seenBy(&in)[childRef(1)] = child(1, showing(&cha, 1))
 
 		return in
 	}
 	unseen := func(in approval.Input, seen ...approval.Seen) approval.Input {
-		delete(in.Seen, childRef(1))
+		delete(seenBy(&in), childRef(1))
 
 		for _, s := range seen {
-			in.Seen[childRef(1)] = s
+			seenBy(&in)[childRef(1)] = s
 		}
 
 		return in
@@ -256,21 +279,11 @@ func TestWhatIsNotMadeYetIsTakenBack(t *testing.T) {
 			in: func() approval.Input {
 				return carried("", false, recorded(by("a", "berta", 1), rejected), recorded(rejecting("dora", 1), rejected))
 			},
-			want: said{States: map[string]string{"a/1": "Rejected", "r/1": "Rejected"}, Confirm: false, Reads: []string{"xr"}, Remove: away, Approved: "Waiting", Applied: "TakenBack"},
+			want: said{States: map[string]string{"a/1": "Rejected", "r/1": "Rejected"}, Reads: []string{"xr"}, Remove: away, Approved: "Waiting", Applied: "TakenBack"},
 		},
 		"It is withdrawn": {
 			reason: "By deleting it.", in: func() approval.Input { return carried(v1alpha1.ApprovalWaiting, true) },
 			want: said{States: map[string]string{}, Remove: away, Approved: "Waiting", Applied: "Waiting"},
-		},
-		"That is confirmed first": {
-			reason: "The cache may not have a ChangeApproval yet that a manager before has used.",
-			in: func() approval.Input {
-				in := carried(v1alpha1.ApprovalWaiting, true)
-				in.Confirmed = false
-
-				return in
-			},
-			want: said{States: map[string]string{"a/1": "Granted"}, Confirm: true, UnderWay: true, Approved: "Waiting", Applied: "Waiting"},
 		},
 		"It is withdrawn, and another has approved it": {
 			reason: "The other carries it from now on.", in: func() approval.Input {
@@ -313,7 +326,7 @@ func TestWhatIsNotMadeYetIsTakenBack(t *testing.T) {
 			in: func() approval.Input {
 				in := with(input(1), a)
 				in.Parents[0].Allowances = carrying(by("a", "berta", 1), 1)
-				in.Seen[childRef(1)] = child(1, nil)
+				seenBy(&in)[childRef(1)] = child(1, nil)
 
 				return in
 			},
@@ -327,7 +340,7 @@ func TestWhatIsNotMadeYetIsTakenBack(t *testing.T) {
 			in: func() approval.Input {
 				in := with(input(), a)
 				in.Parents[1] = approval.Parent{Ref: xrRef(), Gone: true}
-				in.Seen[xrRef()] = approval.Seen{}
+				seenBy(&in)[xrRef()] = approval.Seen{}
 
 				return in
 			},
@@ -340,7 +353,7 @@ func TestWhatIsNotMadeYetIsTakenBack(t *testing.T) {
 				seen := seenXR(`{}`)
 				b := by("a", "berta", 1)
 				seen.Object.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowances: format(carrying(b, 1))})
-				in.Seen[xrRef()] = seen
+				seenBy(&in)[xrRef()] = seen
 
 				return in
 			},
@@ -375,10 +388,10 @@ func TestADeletionIsOverOnceTheObjectIsGone(t *testing.T) {
 	absent := func(seen *approval.Seen) func() approval.Input {
 		return func() approval.Input {
 			in := deletion(carried(v1alpha1.ApprovalAbsent, false, recorded(by("a", "berta", 1), granted)))
-			delete(in.Seen, childRef(1))
+			delete(seenBy(&in), childRef(1))
 
 			if seen != nil {
-				in.Seen[childRef(1)] = *seen
+				seenBy(&in)[childRef(1)] = *seen
 			}
 
 			return in
@@ -436,7 +449,7 @@ func TestOfAParentThatReportsNothingTheObjectShowsTheUse(t *testing.T) {
 		return func() approval.Input {
 			in := carried("", held, a)
 			xr(&in).Reports, xr(&in).List = false, nil
-			in.Seen[childRef(1)] = child(1, edit)
+			seenBy(&in)[childRef(1)] = child(1, edit)
 
 			return in
 		}
@@ -512,7 +525,7 @@ func TestTheRootRemembersTheNewest(t *testing.T) {
 		in.Approved = append(in.Approved, v1alpha1.ApprovedChange{Approval: "before", UID: types.UID(rune('A' + i)), Digest: sum(100 + i)})
 	}
 
-	got := approval.Compute(in).Remember
+	got := compute(t, in).Remember
 	if len(got) != v1alpha1.MaxApproved || got[0] != in.Approved[1] || got[len(got)-1] != (v1alpha1.ApprovedChange{Approval: "a", UID: "uid-a", Digest: sum(1)}) {
 		t.Errorf("remembered are %d, from %+v to %+v", len(got), got[0], got[len(got)-1])
 	}
@@ -532,7 +545,7 @@ func TestAPendingChangeIsNotOverWhileSomethingIsUnderWay(t *testing.T) {
 			status := tc.in.Status.DeepCopy()
 			status.FinishedAt = &at
 
-			approval.Compute(tc.in).Complete(status)
+			compute(t, tc.in).Complete(status)
 
 			if (status.FinishedAt != nil) != tc.over {
 				t.Errorf("finished at %v", status.FinishedAt)
@@ -540,6 +553,64 @@ func TestAPendingChangeIsNotOverWhileSomethingIsUnderWay(t *testing.T) {
 
 			if len(status.Conditions) != 2 || status.Conditions[0].Type != v1alpha1.ConditionApplied {
 				t.Errorf("conditions %+v", status.Conditions)
+			}
+		})
+	}
+}
+
+// faulty is a cluster of which no object can be read.
+type faulty struct {
+	*cluster
+
+	err error
+}
+
+func (f *faulty) Object(_ context.Context, ref v1alpha1.ObjectReference) (approval.Seen, error) {
+	f.asked = append(f.asked, string(ref.UID))
+
+	return approval.Seen{}, f.err
+}
+
+func TestEachObjectIsReadOnceAndAnErrorEndsTheAttempt(t *testing.T) {
+	in := carried("", true, recorded(later(by("a", "berta", 1), -24*time.Hour), granted), by("b", "carl", 7), by("c", "dora", 7), by("d", "dora", 8))
+	in.Listed = []v1alpha1.HeldChange{entry(7), entry(8)}
+	in.Cluster = &cluster{}
+	compute(t, in)
+
+	if got := say(in, approval.Plan{}).Reads; !slices.Equal(got, []string{"child-1", "xr"}) {
+		t.Errorf("read are %q", got)
+	}
+
+	f := &faulty{cluster: &cluster{}, err: errNo}
+	in.Cluster = f
+
+	if plan, err := approval.Compute(t.Context(), in); !errors.Is(err, errNo) || len(plan.First)+len(plan.Last)+len(plan.Parents) > 0 || len(f.asked) != 1 {
+		t.Errorf("%v after reads of %q: %+v", err, f.asked, plan)
+	}
+}
+
+func TestChangeApprovalsAreOpenWhileAnythingMayComeOfThem(t *testing.T) {
+	done := recorded(by("a", "berta", 1), v1alpha1.ApprovalStateApplied)
+
+	for name, tc := range map[string]struct {
+		in   approval.Input
+		want bool
+	}{
+		"there are none":                      {in: input(1)},
+		"all are final":                       {in: with(input(1), done)},
+		"one is not looked at yet":            {in: with(input(1), done, by("b", "berta", 1)), want: true},
+		"one is not looked at wholly":         {in: with(input(1), func() v1alpha1.ChangeApproval { cha := done; cha.Spec.Changes = []string{sum(1), sum(2)}; return cha }()), want: true},
+		"one waits":                           {in: with(input(1), recorded(by("a", "berta", 1), waiting)), want: true},
+		"a parent carries what was withdrawn": {in: carried("", true), want: true},
+		"a parent carries what policies allow": {in: func() approval.Input {
+			in := carried("", true, done)
+			xr(&in).Allowances = xr(&in).Allowances[:1]
+			return in
+		}()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := approval.Open(tc.in.Approvals, tc.in.Parents); got != tc.want {
+				t.Errorf("got %t", got)
 			}
 		})
 	}

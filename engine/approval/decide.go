@@ -4,369 +4,153 @@
 package approval
 
 import (
-	"fmt"
+	"context"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
+	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// decide decides what becomes of all that is about one change.
-func (c *computing) decide(s *subject) {
-	// 1. What is done stays so, and grants nothing, whatever a parent carries.
-	for _, v := range s.votes {
-		c.recall(v)
-	}
-
-	c.drop(s)
-
-	// 2. What is made, or was, cannot be taken back. All else depends on whether it is held.
-	for {
-		s.begin()
-
-		switch {
-		case c.underWay(s):
-		case s.entry == nil:
-			c.decideNotHeld(s)
-		default:
-			c.decideHeld(s)
-		}
-
-		if !c.madeMeanwhile(s) {
-			break
-		}
-	}
-
-	// 3. What parents carry follows.
-	c.commit(s)
+// outcome is what becomes of one change.
+type outcome struct {
+	// verdicts of its votes, in their order.
+	verdicts []verdict
+	// takes are grants to be taken away.
+	takes []taken
+	// gives is to be given to the parent, or allows an edit of the root; nil for nothing.
+	gives *Grant
+	// failed is why it is not known who may decide; nil where it is.
+	failed error
+	// again is when to look again though nothing happens; zero for never.
+	again time.Duration
 }
 
-// recall keeps a state that does not change, and one that was not recorded any more: the
-// root remembers what was made.
-func (c *computing) recall(v *vote) {
-	if v.was.State.Final() {
-		v.to(v.was.State, v.was.Message)
-	}
-
-	for _, a := range c.Input.Approved {
-		switch {
-		case v.state != "" || a.Digest != v.subject.digest || a.Approval != v.ChangeApproval.Name:
-		case a.UID == v.ChangeApproval.UID:
-			v.to(v1alpha1.ApprovalStateApplied, messageApplied)
-		case !v.rejects() && !v.subject.carries(v): // Also of one that was made before the other was used.
-			v.to(v1alpha1.ApprovalStateSuperseded, messageUsedAlready(v.ChangeApproval.Name))
-		}
-	}
-
-	v.recalled = v.state != ""
+// among reports whether a grant is one of those to be taken away.
+func (g *grant) among(takes []taken) bool {
+	return slices.ContainsFunc(takes, func(t taken) bool { return t.grant == g })
 }
 
-// drop takes grants away that have ended, also where they would be used once more.
-func (c *computing) drop(s *subject) {
-	s.grants = slices.DeleteFunc(s.grants, func(g *grant) bool {
-		made := c.remembers(g)
-
-		switch {
-		case g.vote != nil && g.vote.recalled:
-			c.takeAway(g, g.vote.state == v1alpha1.ApprovalStateApplied)
-		case made:
-			c.takeAway(g, true)
-		default:
-			return false
-		}
-
-		return true
-	})
-}
-
-// remembers reports whether the root remembers that a grant was used.
-func (c *computing) remembers(g *grant) bool {
-	return slices.ContainsFunc(c.Input.Approved, func(a v1alpha1.ApprovedChange) bool {
-		return a.UID == g.uid() && a.Digest == g.allowance.Digest
-	})
-}
-
-// begin forgets what was decided but for what is recalled.
-func (s *subject) begin() {
-	s.takes, s.gives = nil, nil
-
-	for _, v := range s.votes {
-		if !v.recalled {
-			v.to("", "")
-		}
-	}
-}
-
-// madeMeanwhile reports whether a grant that is to be taken away is found to be in use: the
-// object shows what its parent has not reported, for Crossplane was stopped before it wrote that.
-// All stays as it is where nobody can know.
-func (c *computing) madeMeanwhile(s *subject) bool {
-	found := false
-
-	for _, t := range s.takes {
-		if t.used || t.grant.shown != unsaid || s.ref.UID == "" {
-			continue
-		}
-
-		seen, known := c.see(s.ref)
-		if !known {
-			s.begin()
-
-			for _, v := range s.votes {
-				if !v.recalled {
-					v.keep(messageNotSeen)
-				}
-			}
-
-			return false
-		}
-
-		t.grant.shown = shown(s, t.grant, seen)
-		found = found || t.grant.shown != unsaid
+// decide decides about one change.
+func decide(ctx context.Context, in Input, c *change, o *objects) outcome {
+	// 1. Nobody takes back a change that is made, or was.
+	stages := c.stages(ctx, o)
+	if out, ok := underWay(c, stages); ok {
+		return out
 	}
 
-	return found
-}
-
-// shown is how far a grant is by what the object shows: in use, used, or nothing that is known.
-func shown(s *subject, g *grant, seen Seen) stage {
-	deletion := s.field == v1alpha1.MutationDelete
-
-	switch {
-	case seen.Hidden: // It must not outlast its time for that.
-		return unsaid
-	case deletion && seen.Object == nil:
-		return used
-	case seen.Object == nil:
-		return unsaid
-	case deletion && resource.Deleting(seen.Object), Used(seen.Object, g.allowance):
-		return applying
-	default:
-		return unsaid
-	}
-}
-
-// commit plans what was decided for parents.
-func (c *computing) commit(s *subject) {
-	for _, t := range s.takes {
-		c.takeAway(t.grant, t.used)
-
-		if t.used {
-			c.made(t.grant.approval(), t.grant.uid(), s.digest)
-		}
-	}
-
-	for _, v := range slices.Backward(s.votes) {
-		if !v.recalled && v.state == v1alpha1.ApprovalStateApplied {
-			c.made(v.ChangeApproval.Name, v.ChangeApproval.UID, s.digest)
-		}
-	}
-
-	for _, g := range s.gives {
-		p := c.parents[s.parentUID()]
-		w := c.write(p)
-		w.Add = append(w.Add, g)
-
-		if fits(p, w) {
-			continue
-		}
-
-		w.Add = w.Add[:len(w.Add)-1]
-
-		for _, v := range s.votes {
-			if v.state == v1alpha1.ApprovalStateGranted {
-				v.to(v1alpha1.ApprovalStateWaiting, messageFull)
-			}
-		}
-	}
-}
-
-// underWay decides about a change that is made, or was; false where it is neither.
-func (c *computing) underWay(s *subject) bool {
-	i := slices.IndexFunc(s.grants, func(g *grant) bool { return c.stageOf(g) == used })
-	if i >= 0 {
-		c.decideUsed(s)
-
-		return true
-	}
-
-	i = slices.IndexFunc(s.grants, func(g *grant) bool { return c.stageOf(g) == applying })
-	if i < 0 {
-		return false
-	}
-
-	by := s.grants[i].approval()
-
-	for _, v := range s.votes {
-		switch {
-		case v.done():
-		case s.grantedBefore(v):
-			v.to(v1alpha1.ApprovalStateGranted, messageApplying)
-		case !v.seen():
-			v.to(v1alpha1.ApprovalStateSuperseded, fmt.Sprintf("it came too late: the change is being made already, by ChangeApproval %q", by))
-		default:
-			v.keep(fmt.Sprintf("the change is being made, by ChangeApproval %q", by))
-		}
-	}
-
-	return true
-}
-
-// decideUsed ends what was used, for all who have approved it when it was let through. Others
-// are looked at again once that is written.
-func (c *computing) decideUsed(s *subject) {
-	for _, v := range s.votes {
-		switch {
-		case v.done():
-		case s.grantedBefore(v):
-			v.to(v1alpha1.ApprovalStateApplied, messageApplied)
-		default:
-			v.keep(messageOther)
-			c.again(0)
-		}
-	}
-
-	for _, g := range s.grants {
-		s.take(g, true)
-	}
-}
-
-// decideHeld decides about a change that is held.
-func (c *computing) decideHeld(s *subject) {
-	// 1. Whose decision counts.
-	t := c.tally(s)
-
-	if t.failed != nil {
-		c.plan.Failed = t.failed
-		c.again(unknownAgain)
-	}
-
-	// 2. What they come to.
-	enough := len(t.people) >= int(max(c.Input.Status.Required, 1)) && len(t.rejections) == 0
-
-	for _, v := range s.votes {
-		switch {
-		case v.state != "":
-		case t.failed != nil:
-			v.keep("it is not known who may decide about the change; another attempt follows: " + t.failed.Error())
-		case v.breaks():
-			v.to(v1alpha1.ApprovalStateGranted, c.messageGranted(s))
-		case len(t.rejections) > 0:
-			v.to(v1alpha1.ApprovalStateRejected, messageRejected(t.rejections[0]))
-		case enough:
-			v.to(v1alpha1.ApprovalStateGranted, c.messageGranted(s))
-		default:
-			v.to(v1alpha1.ApprovalStateWaiting, c.messageWaiting(t))
-		}
-	}
-
-	// 3. What the parent is to carry because of that.
-	if t.failed != nil {
-		for _, g := range s.grants { // All else stays.
-			if g.vote != nil && g.vote.done() {
-				s.take(g, false)
-			}
-		}
-
-		return
-	}
-
-	c.carry(s, t, enough || t.broken() != nil)
-}
-
-// carry has the parent of a change that is held carry what is granted: of one approval, that of
-// which it carries it already, or else that of who breaks the glass, or else the newest.
-func (c *computing) carry(s *subject, t tally, enough bool) {
-	var kept *grant
-
-	for _, g := range s.grants {
-		stands := g.vote != nil && g.vote.state == v1alpha1.ApprovalStateGranted && g.parent.Ref.UID == s.parentUID()
-
-		switch {
-		case enough && stands && kept == nil && whole(s, g):
-			kept = g
-		case g.vote == nil && !c.confirmed(): // It may be newer than the cache.
-			kept = g
-		default:
-			s.take(g, false)
-		}
-	}
-
-	if kept != nil || !enough {
-		return
-	}
-
-	by := t.broken()
-	if by == nil {
-		by = t.approvals[0]
-	}
-
-	p := c.parents[s.parentUID()]
-
-	switch {
-	case p == nil:
-		c.again(unknownAgain)
-		s.wait("the parent of the object could not be read. Another attempt follows")
-	case p.Gone:
-		s.wait("the parent of the object is gone: nothing can be allowed")
-	case c.confirmed() && s.edit():
-		c.plan.Edits = append(c.plan.Edits, give(s, by, t, p))
-	case c.confirmed():
-		s.gives = append(s.gives, give(s, by, t, p))
-	}
-}
-
-// give is what an approval gives to the parent.
-func give(s *subject, v *vote, t tally, p *Parent) Grant {
-	others := slices.DeleteFunc(slices.Clone(t.people), func(user string) bool { return user == v.user() })
-	slices.Sort(others)
-
-	out := Grant{
-		Approval: v.ChangeApproval.Name, User: v.user(), UID: v.ChangeApproval.UID, Digest: s.digest, Ref: s.ref, Field: s.field,
-		Reason:   v.ChangeApproval.Spec.Reason,
-		Decision: v.decided(),
-	}
-
-	if s.edit() {
-		out.Hop = hopOf(*s.entry, v.ChangeApproval, others)
+	// 2. All else depends on whether it is held.
+	var out outcome
+	if c.entry == nil {
+		out = decideNotHeld(ctx, in, c, stages, o)
 	} else {
-		out.Allowances = Allowances(*s.entry, v.ChangeApproval, p.Generation, others)
+		out = decideHeld(ctx, in, c, stages)
+	}
+
+	// 3. What is to be taken away may be in use.
+	return unlessInUse(ctx, c, out, o)
+}
+
+// verdicts are those of all votes about a change: the final ones, and of the others those that a function returns.
+func (c *change) verdicts(of func(int, *vote) verdict) []verdict {
+	out := make([]verdict, len(c.votes))
+	for i, v := range c.votes {
+		if out[i] = v.final; !v.over() {
+			out[i] = of(i, v)
+		}
 	}
 
 	return out
 }
 
-// wait has approvals wait though they are enough.
-func (s *subject) wait(message string) {
-	for _, v := range s.votes {
-		if v.state == v1alpha1.ApprovalStateGranted {
-			v.to(v1alpha1.ApprovalStateWaiting, message)
+// underWay decides about a change that is made, or was; false where the stages of its grants say neither.
+func underWay(c *change, stages []v1alpha1.ApprovalUseState) (outcome, bool) {
+	if slices.Contains(stages, v1alpha1.ApprovalUsed) {
+		return decideUsed(c), true
+	}
+
+	i := slices.Index(stages, v1alpha1.ApprovalApplying)
+	if i < 0 {
+		return outcome{}, false
+	}
+
+	by, out := c.grants[i].approval(), outcome{}
+	if c.deletion() {
+		out.again = unknownAgain // Nothing else may say that the object is gone.
+	}
+
+	out.verdicts = c.verdicts(func(_ int, v *vote) verdict {
+		switch {
+		case c.granted(v):
+			return verdict{v1alpha1.ApprovalStateGranted, messageApplying}
+		case !v.seen():
+			return verdict{v1alpha1.ApprovalStateSuperseded, messageTooLate(by)}
+		default:
+			return v.keep(messageApplyingBy(by))
+		}
+	})
+
+	return out, true
+}
+
+// decideUsed ends what was used, for all approvals that counted when the change was allowed. Others
+// are looked at again once that is written.
+func decideUsed(c *change) outcome {
+	out := outcome{}
+	out.verdicts = c.verdicts(func(_ int, v *vote) verdict {
+		if c.granted(v) {
+			return verdict{v1alpha1.ApprovalStateApplied, messageApplied}
+		}
+
+		out.again = time.Second
+
+		return v.keep(messageOther)
+	})
+
+	for _, g := range c.grants {
+		out.takes = append(out.takes, taken{grant: g, used: true})
+	}
+
+	return out
+}
+
+// unlessInUse is an outcome, unless a grant to be taken away is in use: the object shows then
+// what its parent has not reported, for Crossplane was stopped before it wrote that. All
+// stays the same where the object cannot be read.
+func unlessInUse(ctx context.Context, c *change, out outcome, o *objects) outcome {
+	if len(out.takes) == 0 || c.of.ref.UID == "" {
+		return out
+	}
+
+	seen, known := o.see(ctx, c.of.ref)
+	if !known {
+		return outcome{
+			verdicts: c.verdicts(func(_ int, v *vote) verdict { return v.keep(messageNotSeen) }), failed: out.failed, again: out.again,
 		}
 	}
-}
 
-// whole reports whether a parent carries all that an approval gives for a change.
-func whole(s *subject, g *grant) bool {
-	n := 0
-
-	for _, a := range g.parent.Allowances {
-		if a.Approval == g.allowance.Approval && a.Digest == s.digest {
-			n++
+	stages := make([]v1alpha1.ApprovalUseState, len(c.grants))
+	for i, g := range c.grants {
+		if g.among(out.takes) {
+			stages[i] = c.shown(g, seen)
 		}
 	}
 
-	return n == len(Allowances(*s.entry, g.vote.ChangeApproval, 0, nil))
-}
-
-func (s *subject) parentUID() types.UID {
-	if s.parent == nil {
-		return ""
+	found, ok := underWay(c, stages)
+	if !ok {
+		return out
 	}
 
-	return s.parent.UID
+	found.failed, found.again = out.failed, soonest(found.again, out.again)
+
+	return found
 }
 
-// take notes a grant to be taken away.
-func (s *subject) take(g *grant, used bool) { s.takes = append(s.takes, taken{grant: g, used: used}) }
+// soonest is the shortest time of several; zero is for never.
+func soonest(list ...time.Duration) time.Duration {
+	list = slices.DeleteFunc(list, func(d time.Duration) bool { return d == 0 })
+	if len(list) == 0 {
+		return 0
+	}
+
+	return slices.Min(list)
+}

@@ -4,6 +4,7 @@
 package approval
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -15,65 +16,65 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// Input is what becomes of the ChangeApprovals of one PendingChange follows from.
+// Input is the basis of a [Plan] for the ChangeApprovals of one PendingChange.
 //
-// It may be of caches, which are behind, each by itself. What cannot be undone is therefore
-// planned only where it is Confirmed; until then a [Plan] asks for that.
+// Status and Parents may come from caches, each behind by itself. A write to a parent that has changed since is refused.
+// Where [Open] is true, Approvals, Approved and Listed come from the API server, read after Parents: a plan does by
+// these what cannot be undone.
 type Input struct {
 	// Status says what is held, by the Parents or an older version of these: Changes, Total,
 	// Requesters, Required, and the condition Current.
 	Status *v1alpha1.PendingChangeStatus
-	// Made is when the PendingChange was made.
+	// Made is the creation time of the PendingChange.
 	Made time.Time
 	// Previous are the approvals that its status listed before.
 	Previous []v1alpha1.PendingApproval
-	// Approvals are all ChangeApprovals that name it.
+	// Approvals are all ChangeApprovals that name it, and those of the allowances of Parents.
 	Approvals []v1alpha1.ChangeApproval
-	// Parents are those that [ParentRefs] names, those that could be read. A write to one is
-	// refused where it has changed since.
+	// Parents are the readable ones of [ParentRefs].
 	Parents []Parent
-	// Approved is what the root remembers.
+	// Approved is the memory of the root: changes that were applied because of approvals.
 	Approved []v1alpha1.ApprovedChange
-	// Confirmed is true where Approved, and all ChangeApprovals that are not done or to which an
-	// allowance of a parent belongs, were read from the API server after the Parents; and
-	// so was Listed.
-	Confirmed bool
-	// Listed are the changes that the PendingChange lists there.
+	// Listed are the changes in the status of the PendingChange.
 	Listed []v1alpha1.HeldChange
-	// Seen are objects that a plan has asked for, as the API server has them.
-	Seen map[v1alpha1.ObjectReference]Seen
-	// MayDecide says whether somebody may decide about a change, and why not. An error means
-	// that it is not known.
-	MayDecide func(
-		approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldChange,
-	) (ok bool, reason string, err error)
-	// Now is the time, of which no more than seconds count.
+	// Cluster answers what else a decision depends on.
+	Cluster Cluster
+	// Now is the time, to the second.
 	Now time.Time
 }
 
-// Parent is an object that carries what approvals give, or is to.
+// Cluster answers questions about users and objects.
+type Cluster interface {
+	// MayDecide reports whether an approver may decide about a change, and why not. An error means
+	// that it is not known.
+	MayDecide(ctx context.Context, approver v1alpha1.Approver, decision v1alpha1.ApprovalDecision, entry v1alpha1.HeldChange) (
+		ok bool, reason string, err error)
+	// Object reads an object from the API server. A plan asks once for each. An error ends the attempt.
+	Object(ctx context.Context, ref v1alpha1.ObjectReference) (Seen, error)
+}
+
+// Seen is an answer of the API server about an object: it exists, it does not, or that is not known.
+type Seen struct {
+	// Object with the UID of the reference; nil for none.
+	Object *unstructured.Unstructured
+	// Unknown is true after a failure to read it, and Hidden without the right to read it.
+	Unknown, Hidden bool
+}
+
+// Parent is an object that carries allowances of approvals, or is to.
 type Parent struct {
-	// Ref is what it is referred to by. Its UID counts.
+	// Ref is the reference to it, with its UID.
 	Ref v1alpha1.ObjectReference
-	// Gone is true of one that is not there any more.
+	// Gone is true of one that does not exist any more.
 	Gone bool
 	// Generation of it.
 	Generation int64
 	// Allowances are all that it carries.
 	Allowances []v1alpha1.Allowance
-	// Reports is true of an XR whose function reports how far the allowances are.
+	// Reports is true of an XR whose function reports the progress of allowances.
 	Reports bool
-	// List is what it has reported; nil where that is not known now.
+	// List is its last report; nil where that is not known now.
 	List *v1alpha1.State
-}
-
-// Seen is an object that was read from the API server: it is there, it is not, or that is not
-// known.
-type Seen struct {
-	// Object that has the UID which was asked for; nil for none.
-	Object *unstructured.Unstructured
-	// Unknown is true where it could not be read now, and Hidden where it may not be.
-	Unknown, Hidden bool
 }
 
 // ParentOf reads a parent. The error is about an annotation that does not parse.
@@ -101,8 +102,8 @@ func ParentOf(ref v1alpha1.ObjectReference, u *unstructured.Unstructured) (Paren
 	return out, nil
 }
 
-// ParentRefs are the parents that count, each once: those of what is held, those of what was
-// approved, and the root.
+// ParentRefs are the parents that count, each once: the root, those of held changes, and those of
+// changes that were decided about.
 func ParentRefs(root *v1alpha1.ObjectReference, in Input) []v1alpha1.ObjectReference {
 	var out []v1alpha1.ObjectReference
 
@@ -130,3 +131,19 @@ func ParentRefs(root *v1alpha1.ObjectReference, in Input) []v1alpha1.ObjectRefer
 
 	return out
 }
+
+// Open reports whether a plan may do anything that cannot be undone: a ChangeApproval is not final, or a parent carries
+// an allowance of one.
+func Open(approvals []v1alpha1.ChangeApproval, parents []Parent) bool {
+	return slices.ContainsFunc(approvals, func(cha v1alpha1.ChangeApproval) bool { return !Final(&cha) }) ||
+		slices.ContainsFunc(parents, func(p Parent) bool { return slices.ContainsFunc(p.Allowances, given) })
+}
+
+// Final reports whether the recorded states of a ChangeApproval are all final.
+func Final(cha *v1alpha1.ChangeApproval) bool {
+	return len(cha.Status.Changes) == len(cha.Spec.Changes) &&
+		!slices.ContainsFunc(cha.Status.Changes, func(d v1alpha1.ChangeDecision) bool { return !d.State.Final() })
+}
+
+// given reports whether a ChangeApproval gave an allowance.
+func given(a v1alpha1.Allowance) bool { return a.Digest != "" || a.Approval != "" }

@@ -29,13 +29,21 @@ func messageUsedAlready(name string) string {
 		"Create a new ChangeApproval with another name", name)
 }
 
+func messageTooLate(by string) string {
+	return fmt.Sprintf("it came too late: the change is being made already, by ChangeApproval %q", by)
+}
+
+func messageApplyingBy(by string) string {
+	return fmt.Sprintf("the change is being made, by ChangeApproval %q", by)
+}
+
 func messageSuperseded(v *vote) string {
 	if v.seen() {
 		return "the change is no longer desired; if it is desired again, it needs a new ChangeApproval"
 	}
 
 	return "no held change had this digest. Look at the changes held now, and create a new ChangeApproval: " +
-		fmt.Sprintf("kubectl describe pendingchange %s -n %s", v.ChangeApproval.Spec.PendingChange, v.ChangeApproval.Namespace)
+		fmt.Sprintf("kubectl describe pendingchange %s -n %s", v.cha.Spec.PendingChange, v.cha.Namespace)
 }
 
 func messageExpired(v *vote) string {
@@ -48,60 +56,57 @@ func messageOwn(user string) string {
 		"with GitOps, change and approval need different identities", user)
 }
 
+func messageApprovedSince(v *vote) string {
+	return fmt.Sprintf("its user has approved the change since, by ChangeApproval %q", v.cha.Name)
+}
+
 func messageRejected(v *vote) string {
 	why := ""
-	if v.ChangeApproval.Spec.Reason != "" {
-		why = fmt.Sprintf(" (%s)", cut(v.ChangeApproval.Spec.Reason))
+	if v.cha.Spec.Reason != "" {
+		why = fmt.Sprintf(" (%s)", cut(v.cha.Spec.Reason))
 	}
 
 	return fmt.Sprintf("user %q rejected the change by ChangeApproval %q%s. It is held until that is deleted, or its user approves it",
-		v.user(), v.ChangeApproval.Name, why)
+		v.user(), v.cha.Name, why)
 }
 
-// messageUnknown is of what nobody can know to be held or not.
-func (c *computing) messageUnknown() string {
-	if c.cut() {
+// messageUnknown is of a change that may be held or not.
+func messageUnknown(status *v1alpha1.PendingChangeStatus) string {
+	if partial(status) {
 		return "waiting: more changes are held than are listed, and this may be one of them"
 	}
 
 	return "waiting: it is not known whether the change is held now"
 }
 
-// messageGranted is of a change that may be made, and is held as yet.
-func (c *computing) messageGranted(s *subject) string {
-	for _, g := range s.grants {
-		if c.stageOf(g) == waiting && g.parent.Reports {
-			return "approved, and held for another reason: see the conditions of " + s.parent.Kind + " " + s.parent.Name
+// messageGranted is of an approved change that is still held.
+func messageGranted(c *change, stages []v1alpha1.ApprovalUseState) string {
+	for i, g := range c.grants {
+		if stages[i] == v1alpha1.ApprovalWaiting && g.parent.Reports {
+			return "approved, and held for another reason: see the conditions of " + c.of.parent.Kind + " " + c.of.parent.Name
 		}
 	}
 
-	if s.edit() {
+	if c.edit() {
 		return "approved: policies decide about the changes below it"
 	}
 
 	return "approved, and applied with the next update"
 }
 
-// messageWaiting says how many people more it takes.
-func (c *computing) messageWaiting(t tally) string {
-	required := int(max(c.Input.Status.Required, 1))
-	more := required - len(t.people)
-
+// messageWaiting says how many people more it takes, and who cannot.
+func messageWaiting(status *v1alpha1.PendingChangeStatus, people int) string {
 	who := "one more person must"
-	if more > 1 {
+	if more := required(status) - people; more > 1 {
 		who = fmt.Sprintf("%d more people must", more)
 	}
 
-	return fmt.Sprintf("%d of %d approvals: %s approve it%s", len(t.people), required, who, c.butNot())
-}
-
-// butNot names who cannot.
-func (c *computing) butNot() string {
-	if len(c.Input.Status.Requesters) == 0 {
-		return ""
+	text := fmt.Sprintf("%d of %d approvals: %s approve it", people, required(status), who)
+	if len(status.Requesters) > 0 {
+		text += ", other than the requesters: " + strings.Join(status.Requesters, ", ")
 	}
 
-	return ", other than the requesters: " + strings.Join(c.Input.Status.Requesters, ", ")
+	return text
 }
 
 // leastOf orders the states by how little has come of what was asked for.

@@ -4,6 +4,7 @@
 package approval_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -374,7 +375,10 @@ func (m *model) object(n int) approval.Seen {
 	})
 }
 
-func (m *model) mayDecide(a v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldChange) (bool, string, error) {
+// MayDecide implements approval.Cluster.
+func (m *model) MayDecide(
+	_ context.Context, a v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldChange,
+) (bool, string, error) {
 	return !m.noRight[a.Username], "no right", nil
 }
 
@@ -403,34 +407,22 @@ func (m *model) settle(stopAfter int) {
 	in := input()
 	in.Status.Changes, in.Status.Total, in.Status.Required, in.Status.Requesters = m.changes, int32(len(m.changes)), m.required, []string{m.requester}
 	in.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionCurrent, Status: current}}
-	in.Approvals, in.Approved, in.Confirmed, in.Now, in.MayDecide = listOf(m.cache.approvals), m.cache.root.approved, false, m.now, m.mayDecide
+	in.Approvals, in.Approved, in.Now, in.Cluster = listOf(m.cache.approvals), m.cache.root.approved, m.now, m
 	xr(&in).Allowances, xr(&in).List = m.cache.parent.allowances, m.cache.parent.list
 
-	// 2. The plan, with all that it asks for.
-	plan := approval.Compute(in)
-	for i := 0; plan.Confirm || len(plan.Reads) > 0; i++ {
-		if i == 5 {
-			m.failf("the plan asks for more: %+v", say(in, plan))
-		}
-
-		if plan.Confirm {
-			m.confirm(&in)
-		}
-
-		for _, ref := range plan.Reads {
-			in.Seen[ref] = m.read(ref)
-		}
-
-		plan = approval.Compute(in)
+	// 2. The plan, by what the API server has.
+	if approval.Open(in.Approvals, in.Parents) {
+		m.confirm(&in)
 	}
 
+	plan := compute(m.t, in)
 	m.logf("the manager plans %s", planned{in, plan})
 	m.write(in, plan, stopAfter)
 }
 
-// confirm reads what is confirmed.
+// confirm reads from the API server what the cache may be behind of.
 func (m *model) confirm(in *approval.Input) {
-	in.Confirmed, in.Approved, in.Listed = true, m.live.root.approved, m.listed
+	in.Approved, in.Listed = m.live.root.approved, m.listed
 
 	known := map[types.UID]bool{}
 	for uid := range m.cache.approvals {
@@ -452,10 +444,11 @@ func (m *model) confirm(in *approval.Input) {
 	in.Approvals = list
 }
 
-func (m *model) read(ref v1alpha1.ObjectReference) approval.Seen {
+// Object implements approval.Cluster.
+func (m *model) Object(_ context.Context, ref v1alpha1.ObjectReference) (approval.Seen, error) {
 	for n := 1; n <= children; n++ {
 		if childRef(n) == ref {
-			return m.object(n)
+			return m.object(n), nil
 		}
 	}
 
@@ -467,7 +460,7 @@ func (m *model) read(ref v1alpha1.ObjectReference) approval.Seen {
 	seen := seenXR(text)
 	seen.Object.SetAnnotations(map[string]string{v1alpha1.AnnotationAllowances: allowance.FormatList(p.allowances)})
 
-	return seen
+	return seen, nil
 }
 
 // write carries a plan out until it is stopped, or something has changed since it was read.

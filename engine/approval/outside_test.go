@@ -59,7 +59,7 @@ func TestAnApprovalOfDriftIsGivenToTheManagedResource(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := input()
 			in.Parents = append(in.Parents, approval.Parent{Ref: childRef(1), Generation: 7, Allowances: tc.carried})
-			in.Seen[childRef(1)] = child(1, gated(tc.gate))
+			seenBy(&in)[childRef(1)] = child(1, gated(tc.gate))
 			vote := later(cha, 30*time.Minute)
 
 			if tc.held {
@@ -74,7 +74,7 @@ func TestAnApprovalOfDriftIsGivenToTheManagedResource(t *testing.T) {
 			}
 
 			in.Approvals = []v1alpha1.ChangeApproval{vote}
-			plan := approval.Compute(in)
+			plan := compute(t, in)
 
 			add := slices.ContainsFunc(plan.Parents, func(w approval.ParentWrite) bool { return w.Ref.UID == childRef(1).UID && len(w.Add) == 1 })
 			remove := slices.ContainsFunc(plan.Parents, func(w approval.ParentWrite) bool { return w.Ref.UID == childRef(1).UID && len(w.Remove) == 1 })

@@ -4,7 +4,7 @@
 package approval
 
 import (
-	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 )
 
 // Plan is what becomes of the ChangeApprovals of one PendingChange, and what is to be written.
@@ -22,12 +23,6 @@ import (
 // What was made is remembered before the allowance is taken away, for nothing else shows it
 // then; and an approval is done last, for nobody looks at it again after that.
 type Plan struct {
-	// Confirm asks for the plan of an input that is Confirmed: this one leaves out what cannot
-	// be undone.
-	Confirm bool
-	// Reads are objects that the plan depends on, and the input has not Seen.
-	Reads []v1alpha1.ObjectReference
-
 	// First are the statuses of ChangeApprovals that are written before all else, and Last
 	// those after.
 	First, Last []Written
@@ -100,125 +95,140 @@ const (
 	unknownAgain = 10 * time.Second
 )
 
-// computing computes a plan.
-type computing struct {
-	Input Input
+// Compute plans what becomes of ChangeApprovals. Nothing of the input is modified. The error is that of [Cluster.Object].
+func Compute(ctx context.Context, in Input) (Plan, error) {
+	in.Now = in.Now.UTC().Truncate(time.Second)
+	// What is being deleted is withdrawn, whatever else it waits for, such as the end of a deletion in the foreground.
+	in.Approvals = slices.DeleteFunc(slices.Clone(in.Approvals), func(a v1alpha1.ChangeApproval) bool { return a.DeletionTimestamp != nil })
 
-	plan     Plan
-	now      metav1.Time
-	subjects map[string]*subject
-	order    []*subject
-	parents  map[types.UID]*Parent
-	votes    []*vote
-	remember []v1alpha1.ApprovedChange
-	writes   map[types.UID]*ParentWrite
+	// 1. What is there, by change?
+	changes := read(in)
+
+	// 2. What becomes of each?
+	outcomes := make([]outcome, len(changes))
+	seen := &objects{cluster: in.Cluster, read: map[v1alpha1.ObjectReference]Seen{}}
+
+	for i, c := range changes {
+		outcomes[i] = decide(ctx, in, c, seen)
+	}
+
+	if seen.err != nil {
+		return Plan{}, seen.err
+	}
+
+	// 3. What comes of that?
+	plan := sum(in, changes, outcomes)
+	if seen.unknown() {
+		plan.Again = soonest(plan.Again, unknownAgain)
+	}
+
+	return plan, nil
 }
 
-// Compute plans what becomes of ChangeApprovals. Nothing of the input is modified.
-func Compute(in Input) Plan {
-	c := &computing{
-		Input: in, now: metav1.NewTime(in.Now.UTC().Truncate(time.Second)),
-		subjects: map[string]*subject{}, parents: map[types.UID]*Parent{}, writes: map[types.UID]*ParentWrite{},
-		remember: slices.Clone(in.Approved),
+// sum plans what is to be written and said because of the outcomes of changes.
+func sum(in Input, changes []*change, outcomes []outcome) Plan {
+	// 1. The memory of the root, and what parents carry.
+	plan := Plan{Remember: remember(in.Approved, changes, outcomes)}
+	plan.Parents, outcomes = parentWrites(in.Parents, changes, outcomes)
+
+	// 2. Edits of the root, a failure, and when to look again.
+	for i, out := range outcomes {
+		if out.gives != nil && changes[i].edit() {
+			plan.Edits = append(plan.Edits, *out.gives)
+		}
+
+		if out.failed != nil {
+			plan.Failed = out.failed
+		}
+
+		plan.Again = soonest(plan.Again, out.again)
 	}
 
-	// Whatever else it waits for, such as the end of a deletion in the foreground, it is withdrawn.
-	c.Input.Approvals = slices.DeleteFunc(slices.Clone(in.Approvals),
-		func(a v1alpha1.ChangeApproval) bool { return a.DeletionTimestamp != nil })
+	// 3. The statuses of ChangeApprovals and of the PendingChange.
+	list := listDecided(changes, outcomes)
+	plan = withStatuses(plan, in, list)
 
-	// 1. What there is, by change.
-	c.gather()
-
-	// 2. What becomes of each.
-	for _, s := range c.order {
-		c.decide(s)
-	}
-
-	// 3. What that comes to.
-	c.statuses()
-	c.summarize()
-	c.finish()
-
-	return c.plan
+	return withSummary(plan, in, list, withdrawn(changes, outcomes))
 }
 
-// again has it looked at again no later than in some time.
-func (c *computing) again(in time.Duration) {
-	if in = max(in, time.Second); c.plan.Again == 0 || in < c.plan.Again {
-		c.plan.Again = in
-	}
-}
-
-// confirmed reports whether what cannot be undone may be planned; it asks for that where not.
-func (c *computing) confirmed() bool {
-	c.plan.Confirm = c.plan.Confirm || !c.Input.Confirmed
-
-	return c.Input.Confirmed
-}
-
-// see returns an object as the API server has it; false where that is not known, or not yet.
-func (c *computing) see(ref v1alpha1.ObjectReference) (Seen, bool) {
-	seen, ok := c.Input.Seen[ref]
-	if ok && !seen.Unknown {
-		return seen, true
+// parentWrites plans what parents carry, each once. What does not fit is not given, and its approvals wait.
+func parentWrites(parents []Parent, changes []*change, outcomes []outcome) ([]ParentWrite, []outcome) {
+	outcomes = slices.Clone(outcomes)
+	writes := make([]ParentWrite, len(parents))
+	of := func(uid types.UID) int {
+		return slices.IndexFunc(parents, func(p Parent) bool { return p.Ref.UID == uid })
 	}
 
-	if ok {
-		c.again(unknownAgain)
-	} else if !slices.Contains(c.plan.Reads, ref) {
-		c.plan.Reads = append(c.plan.Reads, ref)
-	}
+	for i, c := range changes {
+		for _, t := range slices.Concat(c.spent, outcomes[i].takes) {
+			w := &writes[of(t.grant.parent.Ref.UID)]
+			w.Remove = append(w.Remove, Grant{
+				Approval: t.grant.approval(), User: t.grant.allowance.Initiator, UID: t.grant.uid(), Digest: c.digest,
+				Decision: t.grant.decision(), Ref: c.of.ref, Field: c.of.field, Used: t.used,
+			})
+		}
 
-	return Seen{}, false
-}
+		if outcomes[i].gives == nil || c.edit() {
+			continue
+		}
 
-// write is what is to be written to a parent.
-func (c *computing) write(p *Parent) *ParentWrite {
-	w := c.writes[p.Ref.UID]
-	if w == nil {
-		w = &ParentWrite{Ref: p.Ref}
-		c.writes[p.Ref.UID] = w
-	}
+		n := of(c.parentUID())
+		w := ParentWrite{Remove: writes[n].Remove, Add: append(slices.Clone(writes[n].Add), *outcomes[i].gives)}
 
-	return w
-}
-
-// takeAway takes the allowances of a grant away from its parent.
-func (c *computing) takeAway(g *grant, used bool) {
-	out := g.describe()
-	out.Used = used
-
-	w := c.write(g.parent)
-	if !slices.ContainsFunc(w.Remove, func(o Grant) bool { return o.UID == out.UID && o.Digest == out.Digest }) {
-		w.Remove = append(w.Remove, out)
-	}
-}
-
-// made remembers that a change was made because of an approval.
-func (c *computing) made(name string, uid types.UID, digest string) {
-	entry := v1alpha1.ApprovedChange{Approval: name, UID: uid, Digest: digest}
-	if !slices.Contains(c.remember, entry) {
-		c.remember = append(c.remember, entry)
-	}
-}
-
-// finish brings what is to be written into order.
-func (c *computing) finish() {
-	if more := len(c.remember) - v1alpha1.MaxApproved; more > 0 {
-		c.remember = c.remember[more:]
-	}
-
-	if !slices.Equal(c.remember, c.Input.Approved) {
-		c.plan.Remember = c.remember
-	}
-
-	for i := range c.Input.Parents {
-		if w := c.writes[c.Input.Parents[i].Ref.UID]; w != nil && len(w.Add)+len(w.Remove) > 0 {
-			c.plan.Parents = append(c.plan.Parents, *w)
+		if allowance.CheckSize(allowance.FormatList(w.Apply(parents[n].Allowances))) == nil {
+			writes[n] = w
+		} else {
+			outcomes[i].verdicts = waitGranted(outcomes[i].verdicts, messageFull)
 		}
 	}
 
-	slices.SortFunc(c.plan.Reads, func(a, b v1alpha1.ObjectReference) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	for i := range writes {
+		writes[i].Ref = parents[i].Ref
+	}
+
+	return slices.DeleteFunc(writes, func(w ParentWrite) bool { return len(w.Add)+len(w.Remove) == 0 }), outcomes
+}
+
+// remember adds what was applied because of approvals to the memory of the root; nil where that stays the same.
+func remember(approved []v1alpha1.ApprovedChange, changes []*change, outcomes []outcome) []v1alpha1.ApprovedChange {
+	out := slices.Clone(approved)
+	add := func(name string, uid types.UID, digest string) {
+		if entry := (v1alpha1.ApprovedChange{Approval: name, UID: uid, Digest: digest}); !slices.Contains(out, entry) {
+			out = append(out, entry)
+		}
+	}
+
+	for i, c := range changes {
+		for _, t := range outcomes[i].takes {
+			if t.used {
+				add(t.grant.approval(), t.grant.uid(), c.digest)
+			}
+		}
+
+		for j, v := range slices.Backward(c.votes) {
+			if !v.over() && outcomes[i].verdicts[j].state == v1alpha1.ApprovalStateApplied {
+				add(v.cha.Name, v.cha.UID, c.digest)
+			}
+		}
+	}
+
+	out = out[max(0, len(out)-v1alpha1.MaxApproved):]
+	if slices.Equal(out, approved) {
+		return nil
+	}
+
+	return out
+}
+
+// Apply is what of a parent's allowances a plan makes of those that it carries.
+func (w ParentWrite) Apply(have []v1alpha1.Allowance) []v1alpha1.Allowance {
+	out := slices.DeleteFunc(slices.Clone(have), func(a v1alpha1.Allowance) bool {
+		return given(a) && slices.ContainsFunc(w.Remove, func(g Grant) bool { return string(g.UID) == a.Approval && g.Digest == a.Digest })
 	})
+
+	for _, g := range w.Add {
+		out = append(out, g.Allowances...)
+	}
+
+	return out
 }

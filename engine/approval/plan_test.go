@@ -4,6 +4,7 @@
 package approval_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -160,24 +161,65 @@ func reports(cha v1alpha1.ChangeApproval, n int, state v1alpha1.ApprovalUseState
 	return v1alpha1.ApprovalUse{Approval: string(cha.UID), Digest: sum(n), State: state}
 }
 
+// cluster has objects, and notes which it was asked for and does not have: that is not known then.
+type cluster struct {
+	seen  map[v1alpha1.ObjectReference]approval.Seen
+	asked []string
+}
+
+// MayDecide implements approval.Cluster by the name of the user.
+func (*cluster) MayDecide(
+	_ context.Context, a v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldChange,
+) (bool, string, error) {
+	switch {
+	case strings.HasPrefix(a.Username, "no-"):
+		return false, "user may not approve: bind the role", nil
+	case strings.HasPrefix(a.Username, "unanswered-"):
+		return false, "", errNo
+	default:
+		return true, "", nil
+	}
+}
+
+// Object implements approval.Cluster.
+func (c *cluster) Object(_ context.Context, ref v1alpha1.ObjectReference) (approval.Seen, error) {
+	seen, ok := c.seen[ref]
+	if !ok {
+		c.asked = append(c.asked, string(ref.UID))
+
+		return approval.Seen{Unknown: true}, nil
+	}
+
+	return seen, nil
+}
+
+// seenBy are the objects of the cluster of an input.
+func seenBy(in *approval.Input) map[v1alpha1.ObjectReference]approval.Seen {
+	c, _ := in.Cluster.(*cluster)
+
+	return c.seen
+}
+
+// compute plans by an input without faults.
+func compute(t *testing.T, in approval.Input) approval.Plan {
+	t.Helper()
+
+	plan, err := approval.Compute(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return plan
+}
+
 // input is of a Claim below which an XR holds changes.
 func input(held ...int) approval.Input {
 	in := approval.Input{
 		Status: &v1alpha1.PendingChangeStatus{Total: int32(len(held)), Requesters: []string{"anna"}, Required: 1},
-		Made:   start.Add(-2 * time.Hour), Confirmed: true, Seen: map[v1alpha1.ObjectReference]approval.Seen{}, Now: start,
+		Made:   start.Add(-2 * time.Hour), Cluster: &cluster{seen: map[v1alpha1.ObjectReference]approval.Seen{}}, Now: start,
 		Parents: []approval.Parent{
 			{Ref: v1alpha1.ObjectReference{APIVersion: "example.org/v1", Kind: "Database", Namespace: "team-a", Name: "db", UID: "claim"}},
 			{Ref: xrRef(), Generation: 3, Reports: true, List: &v1alpha1.State{}},
-		},
-		MayDecide: func(a v1alpha1.Approver, _ v1alpha1.ApprovalDecision, _ v1alpha1.HeldChange) (bool, string, error) {
-			switch {
-			case strings.HasPrefix(a.Username, "no-"):
-				return false, "user may not approve: bind the role", nil
-			case strings.HasPrefix(a.Username, "unanswered-"):
-				return false, "", errNo
-			default:
-				return true, "", nil
-			}
 		},
 	}
 
@@ -199,7 +241,6 @@ type said struct {
 	Remember []string
 	Delete   []string
 	Reads    []string
-	Confirm  bool
 	UnderWay bool
 	Approved string
 	Applied  string
@@ -207,7 +248,7 @@ type said struct {
 
 func say(in approval.Input, p approval.Plan) said {
 	number := func(digest string) string { return strings.TrimLeft(strings.TrimPrefix(digest, "sha256:"), "0") }
-	out := said{States: map[string]string{}, Confirm: p.Confirm, UnderWay: p.UnderWay, Approved: p.Approved.Reason, Applied: p.Applied.Reason}
+	out := said{States: map[string]string{}, UnderWay: p.UnderWay, Approved: p.Approved.Reason, Applied: p.Applied.Reason}
 
 	for _, a := range p.Approvals {
 		out.States[a.Name+"/"+number(a.Digest)] = string(a.State)
@@ -238,8 +279,8 @@ func say(in approval.Input, p approval.Plan) said {
 		out.Delete = append(out.Delete, cha.Name)
 	}
 
-	for _, ref := range p.Reads {
-		out.Reads = append(out.Reads, string(ref.UID))
+	if c, ok := in.Cluster.(*cluster); ok {
+		out.Reads = c.asked
 	}
 
 	return out
@@ -269,16 +310,6 @@ func TestWhatIsHeldIsGrantedOnceEnoughPeopleApproveIt(t *testing.T) {
 			in:     func() approval.Input { return with(input(1), by("a", "berta", 1)) },
 			want:   said{States: map[string]string{"a/1": "Granted"}, Add: []string{"a/1 to xr"}, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
 			again:  15 * time.Second,
-		},
-		"Nothing is granted before it is confirmed": {
-			reason: "Of a cache that is behind an approval may be one that was used.",
-			in: func() approval.Input {
-				in := with(input(1), by("a", "berta", 1))
-				in.Confirmed = false
-
-				return in
-			},
-			want: said{States: map[string]string{"a/1": "Granted"}, Confirm: true, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
 		},
 		"Of two changes one is approved": {
 			reason: "The other stays held.",
@@ -509,10 +540,6 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 			want:     said{States: map[string]string{"a/7": "Superseded"}, Approved: "Waiting", Applied: "Waiting"},
 			messages: map[string]string{"a/7": "create a new ChangeApproval: kubectl describe pendingchange pch -n team-a"},
 		},
-		"That is confirmed first": {
-			reason: "The cache may be behind.", in: notNow(func(in *approval.Input) { in.Confirmed = false }),
-			want: said{States: map[string]string{"a/7": "Waiting"}, Confirm: true, UnderWay: true, Approved: "Waiting", Applied: "Waiting"},
-		},
 		"The pipeline fails": {
 			reason: "What it would hold is not known.",
 			in: notNow(func(in *approval.Input) {
@@ -534,7 +561,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 			reason: "The cache of a manager that has just begun to lead is behind.",
 			in: notNow(func(in *approval.Input) {
 				listed(in)
-				in.Seen[xrRef()] = seenXR(`{"changes":[{"digest":"` + sum(7) + `"}]}`)
+				seenBy(in)[xrRef()] = seenXR(`{"changes":[{"digest":"` + sum(7) + `"}]}`)
 			}),
 			want: said{States: map[string]string{"a/7": "Waiting"}, UnderWay: true, Approved: "Waiting", Applied: "Waiting"}, again: 10 * time.Second,
 		},
@@ -542,7 +569,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 			reason: "Then the object itself is asked.",
 			in: notNow(func(in *approval.Input) {
 				listed(in)
-				in.Seen[xrRef()] = seenXR(`{}`)
+				seenBy(in)[xrRef()] = seenXR(`{}`)
 			}),
 			want: said{States: map[string]string{"a/7": "Waiting"}, Reads: []string{"child-7"}, UnderWay: true, Approved: "Waiting", Applied: "Waiting"},
 		},
@@ -550,7 +577,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 			reason: "The webhook holds what a person changes.",
 			in: notNow(func(in *approval.Input) {
 				listed(in)
-				in.Seen[xrRef()], in.Seen[childRef(7)] = seenXR(`{}`), child(7, holding(7))
+				seenBy(in)[xrRef()], seenBy(in)[childRef(7)] = seenXR(`{}`), child(7, holding(7))
 			}),
 			want: said{States: map[string]string{"a/7": "Waiting"}, UnderWay: true, Approved: "Waiting", Applied: "Waiting"},
 		},
@@ -558,7 +585,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 			reason: "It was taken back in between.",
 			in: notNow(func(in *approval.Input) {
 				listed(in)
-				in.Seen[xrRef()], in.Seen[childRef(7)] = seenXR(`{}`), child(7, nil)
+				seenBy(in)[xrRef()], seenBy(in)[childRef(7)] = seenXR(`{}`), child(7, nil)
 			}),
 			want: said{States: map[string]string{"a/7": "Superseded"}, Approved: "Waiting", Applied: "Waiting"},
 		},
@@ -566,7 +593,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 			reason: "It may be one of those that did not fit.",
 			in: notNow(func(in *approval.Input) {
 				listed(in)
-				in.Seen[xrRef()] = seenXR(`{"more":3}`)
+				seenBy(in)[xrRef()] = seenXR(`{"more":3}`)
 			}),
 			want: said{States: map[string]string{"a/7": "Waiting"}, UnderWay: true, Approved: "Waiting", Applied: "Waiting"},
 		},
@@ -574,7 +601,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 			reason: "It is tried again.",
 			in: notNow(func(in *approval.Input) {
 				listed(in)
-				in.Seen[xrRef()] = approval.Seen{Unknown: true}
+				seenBy(in)[xrRef()] = approval.Seen{Unknown: true}
 			}),
 			want: said{States: map[string]string{"a/7": "Waiting"}, UnderWay: true, Approved: "Waiting", Applied: "Waiting"}, again: 10 * time.Second,
 		},
@@ -582,7 +609,7 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 			reason: "So is what it held.",
 			in: notNow(func(in *approval.Input) {
 				listed(in)
-				in.Seen[xrRef()] = approval.Seen{}
+				seenBy(in)[xrRef()] = approval.Seen{}
 			}),
 			want: said{States: map[string]string{"a/7": "Superseded"}, Approved: "Waiting", Applied: "Waiting"},
 		},
@@ -660,7 +687,7 @@ func check(t *testing.T, cases map[string]planCase) {
 		t.Run(name, func(t *testing.T) {
 			in := tc.in()
 			before := fmt.Sprintf("%+v", in)
-			plan := approval.Compute(in)
+			plan := compute(t, in)
 
 			if diff := cmp.Diff(tc.want, say(in, plan)); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)

@@ -4,6 +4,7 @@
 package approval
 
 import (
+	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,52 +15,101 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// stage is how far a grant is.
-type stage int
+// objects caches the objects of one plan: each is read once, and stays the same.
+type objects struct {
+	cluster Cluster
+	read    map[v1alpha1.ObjectReference]Seen
+	// err ends the attempt; nothing is read after it.
+	err error
+}
 
-const (
-	// unsaid is one of which nothing is known yet.
-	unsaid stage = iota
-	// waiting is one whose change is still held.
-	waiting
-	// applying is one that is being made use of, and used one that was.
-	applying
-	used
-	// absent is one of a change that nothing asks for.
-	absent
-)
-
-// stageOf is how far a grant is: what the function of the XR has reported that carries it, or
-// else what the object shows that the change is of. What another cache shows of a composed
-// resource does not count where the function reports: it would hold the change again that
-// it does not see made.
-func (c *computing) stageOf(g *grant) stage {
-	if g.shown != unsaid {
-		return g.shown
+// see returns an object as the API server has it; false where that is not known.
+func (o *objects) see(ctx context.Context, ref v1alpha1.ObjectReference) (Seen, bool) {
+	seen, ok := o.read[ref]
+	if !ok && o.err == nil {
+		seen, o.err = o.cluster.Object(ctx, ref)
+		o.read[ref] = seen
 	}
 
-	if !g.parent.Reports {
-		return c.stageOfChild(g)
+	return seen, o.err == nil && !seen.Unknown
+}
+
+// unknown reports whether an object could not be read.
+func (o *objects) unknown() bool {
+	for _, seen := range o.read {
+		if seen.Unknown {
+			return true
+		}
 	}
 
-	switch use := reported(g); {
-	case use == v1alpha1.ApprovalUsed:
-		return used
-	case use == v1alpha1.ApprovalApplying:
-		return applying
-	case use == v1alpha1.ApprovalWaiting:
-		return waiting
-	case use == v1alpha1.ApprovalAbsent && g.subject.field == v1alpha1.MutationDelete && g.subject.entry == nil:
-		return c.stageOfDeletion(g)
-	case use == v1alpha1.ApprovalAbsent:
-		return absent
+	return false
+}
+
+// stages are those of all grants of a change, as functions report them; empty where nothing is known yet.
+func (c *change) stages(ctx context.Context, o *objects) []v1alpha1.ApprovalUseState {
+	out := make([]v1alpha1.ApprovalUseState, len(c.grants))
+	for i, g := range c.grants {
+		if out[i] = c.stage(ctx, g, o); out[i] == v1alpha1.ApprovalUsed {
+			break // That is the end of them all.
+		}
+	}
+
+	return out
+}
+
+// stage is the progress of a grant by the report of its parent, or else by the object
+// of the change. What another cache shows of a composed resource does not count where the
+// function reports: it would hold the change again that it does not see made. A deletion that
+// is not desired any more was made, or reverted: that shows the object alone.
+func (c *change) stage(ctx context.Context, g *grant, o *objects) v1alpha1.ApprovalUseState {
+	if g.parent.Reports {
+		if state := g.reported(); state != v1alpha1.ApprovalAbsent || !c.deletion() || c.entry != nil {
+			return state
+		}
+	}
+
+	if c.of.ref.UID == "" {
+		return ""
+	}
+
+	seen, known := o.see(ctx, c.of.ref)
+
+	switch {
+	case !known:
+		return ""
+	case c.deletion():
+		return c.stageOfDeletion(seen)
+	case seen.Hidden:
+		return ""
+	case seen.Object == nil:
+		return v1alpha1.ApprovalAbsent
+	case Used(seen.Object, g.allowance), c.outside() && gate.Applied(seen.Object, g.allowance):
+		return v1alpha1.ApprovalUsed
+	case c.outside() && gate.Applies(seen.Object, g.allowance):
+		return v1alpha1.ApprovalApplying
+	case c.entry != nil || holds(seen.Object, c.digest):
+		return v1alpha1.ApprovalWaiting
 	default:
-		return unsaid
+		return v1alpha1.ApprovalAbsent
 	}
 }
 
-// reported is what the function has reported; empty where it has not.
-func reported(g *grant) v1alpha1.ApprovalUseState {
+// stageOfDeletion is the progress of a deletion. Of an object that may not be read it is not known: nothing is granted any more.
+func (c *change) stageOfDeletion(seen Seen) v1alpha1.ApprovalUseState {
+	switch {
+	case !seen.Hidden && seen.Object == nil:
+		return v1alpha1.ApprovalUsed
+	case !seen.Hidden && resource.Deleting(seen.Object):
+		return v1alpha1.ApprovalApplying
+	case c.entry != nil:
+		return v1alpha1.ApprovalWaiting
+	default:
+		return v1alpha1.ApprovalAbsent
+	}
+}
+
+// reported is what the function has reported; empty for nothing.
+func (g *grant) reported() v1alpha1.ApprovalUseState {
 	if g.parent.List == nil {
 		return ""
 	}
@@ -73,61 +123,17 @@ func reported(g *grant) v1alpha1.ApprovalUseState {
 	return ""
 }
 
-// stageOfDeletion is how far a deletion is that nothing asks for any more, by whether the object
-// is there on the API server: that was the end of it, or it was taken back.
-func (c *computing) stageOfDeletion(g *grant) stage {
-	if g.subject.ref.UID == "" {
-		return unsaid
-	}
-
-	seen, known := c.see(g.subject.ref)
-
+// shown is the progress of a grant to be taken away by the object of the change: in use, used, or empty.
+func (c *change) shown(g *grant, seen Seen) v1alpha1.ApprovalUseState {
 	switch {
-	case !known:
-		return unsaid
-	case seen.Hidden:
-		return absent // Whichever it was, nothing is granted any more.
-	case seen.Object == nil:
-		return used
-	case resource.Deleting(seen.Object):
-		c.again(unknownAgain)
-
-		return applying
+	case seen.Hidden: // It must not outlast its time for that.
+		return ""
+	case seen.Object == nil && c.deletion():
+		return v1alpha1.ApprovalUsed
+	case seen.Object != nil && (c.deletion() && resource.Deleting(seen.Object) || Used(seen.Object, g.allowance)):
+		return v1alpha1.ApprovalApplying
 	default:
-		return absent
-	}
-}
-
-// stageOfChild is how far a grant is by what the object shows that its change is of.
-func (c *computing) stageOfChild(g *grant) stage {
-	s := g.subject
-	if s.ref.UID == "" {
-		return unsaid
-	}
-
-	if s.field == v1alpha1.MutationDelete {
-		if stage := c.stageOfDeletion(g); stage != absent || s.entry == nil {
-			return stage
-		}
-
-		return waiting
-	}
-
-	seen, known := c.see(s.ref)
-
-	switch {
-	case !known, seen.Hidden:
-		return unsaid
-	case seen.Object == nil:
-		return absent
-	case Used(seen.Object, g.allowance), s.outside() && gate.Applied(seen.Object, g.allowance):
-		return used
-	case s.outside() && gate.Applies(seen.Object, g.allowance):
-		return applying
-	case s.entry != nil || holds(seen.Object, s.digest):
-		return waiting
-	default:
-		return absent
+		return ""
 	}
 }
 

@@ -4,6 +4,7 @@
 package approval
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,78 +18,129 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 )
 
-// statuses plans the statuses of all ChangeApprovals, and which of them are deleted.
-func (c *computing) statuses() {
-	of := map[*v1alpha1.ChangeApproval][]*vote{}
-	for _, v := range c.votes {
-		of[v.ChangeApproval] = append(of[v.ChangeApproval], v)
-	}
-
-	for i := range c.Input.Approvals {
-		cha := &c.Input.Approvals[i]
-		votes := of[cha]
-
-		if c.old(cha, votes) {
-			c.plan.Delete = append(c.plan.Delete, cha)
-
-			continue
-		}
-
-		c.statusOf(cha, votes)
-	}
+// decided is a vote with its verdict.
+type decided struct {
+	change  *change
+	vote    *vote
+	verdict verdict
 }
 
-// statusOf plans the status of one.
-func (c *computing) statusOf(cha *v1alpha1.ChangeApproval, votes []*vote) {
-	var first []v1alpha1.ChangeDecision
+// listDecided lists all votes, the newest first.
+func listDecided(changes []*change, outcomes []outcome) []decided {
+	var out []decided
 
-	last := make([]v1alpha1.ChangeDecision, 0, len(votes))
-
-	for _, v := range votes {
-		last = append(last, c.decision(v))
-
-		switch {
-		case !v.done() || v.was.State.Final():
-			first = append(first, c.decision(v))
-		case v.was.State != "":
-			first = append(first, v.was)
+	for i, c := range changes {
+		for j, v := range c.votes {
+			out = append(out, decided{change: c, vote: v, verdict: outcomes[i].verdicts[j]})
 		}
 	}
 
-	have := &cha.Status
-
-	if len(first) > 0 {
-		if status := c.written(cha, first); !equality.Semantic.DeepEqual(status, cha.Status) {
-			c.plan.First = append(c.plan.First, Written{Approval: cha, Status: status})
-			have = &status
+	slices.SortFunc(out, func(a, b decided) int {
+		cha := a.vote.cha
+		if cha != b.vote.cha {
+			return newer(cha, b.vote.cha)
 		}
-	}
 
-	if status := c.written(cha, last); !equality.Semantic.DeepEqual(status, *have) {
-		c.plan.Last = append(c.plan.Last, Written{Approval: cha, Status: status})
-	}
+		return slices.Index(cha.Spec.Changes, a.change.digest) - slices.Index(cha.Spec.Changes, b.change.digest)
+	})
+
+	return out
 }
 
-// decision is what is recorded of a vote.
-func (c *computing) decision(v *vote) v1alpha1.ChangeDecision {
+// target is the recorded one of the vote. One that was not recorded is known by now, or of a change that never was held.
+func (d decided) target() target {
+	if c := d.change; !d.vote.seen() && (c.entry != nil || c.listed || c.granted(d.vote)) {
+		return c.of
+	}
+
+	return target{ref: d.vote.was.Ref, parent: d.vote.was.Parent, field: d.vote.was.Field}
+}
+
+// record is the entry in the status of its ChangeApproval.
+func (d decided) record(now time.Time) v1alpha1.ChangeDecision {
+	of := d.target()
 	out := v1alpha1.ChangeDecision{
-		Digest: v.subject.digest, Ref: v.was.Ref, Parent: v.was.Parent, Field: v.was.Field,
-		State: v.state, Message: v.message, Since: v.was.Since,
+		Digest: d.change.digest, Ref: of.ref, Parent: of.parent, Field: of.field,
+		State: d.verdict.state, Message: d.verdict.message, Since: d.vote.was.Since,
 	}
 
-	if s := v.subject; !v.seen() && (s.entry != nil || s.listed || s.grantedBefore(v)) {
-		out.Ref, out.Parent, out.Field = s.ref, s.parent, s.field
-	}
-
-	if v.state != v.was.State || out.Since == nil {
-		out.Since = c.now.DeepCopy()
+	if out.State != d.vote.was.State || out.Since == nil {
+		out.Since = new(metav1.NewTime(now))
 	}
 
 	return out
 }
 
-// written is a status of a ChangeApproval with its condition.
-func (c *computing) written(cha *v1alpha1.ChangeApproval, list []v1alpha1.ChangeDecision) v1alpha1.ChangeApprovalStatus {
+// withStatuses adds the statuses of all ChangeApprovals to a plan, and which of them are deleted.
+func withStatuses(plan Plan, in Input, list []decided) Plan {
+	of := map[*v1alpha1.ChangeApproval][]decided{}
+	for _, d := range list {
+		of[d.vote.cha] = append(of[d.vote.cha], d)
+	}
+
+	for i := range in.Approvals {
+		cha := &in.Approvals[i]
+
+		if left := cha.CreationTimestamp.Add(v1alpha1.MaxApprovalAge).Sub(in.Now); left > 0 {
+			plan.Again = soonest(plan.Again, min(max(left, time.Second), 24*time.Hour)) // A timer does not outlast the process.
+		} else if !slices.ContainsFunc(of[cha], func(d decided) bool { return open(d.change, d.vote, d.verdict.state, in.Status) }) {
+			plan.Delete = append(plan.Delete, cha)
+
+			continue
+		}
+
+		have := cha.Status
+		add := func(to []Written, records []v1alpha1.ChangeDecision) []Written {
+			status := statusOf(cha, records, in.Now)
+			if equality.Semantic.DeepEqual(status, have) {
+				return to
+			}
+
+			have = status
+
+			return append(to, Written{Approval: cha, Status: status})
+		}
+
+		before, after := records(of[cha], in.Now)
+		if len(before) > 0 {
+			plan.First = add(plan.First, before)
+		}
+
+		plan.Last = add(plan.Last, after)
+	}
+
+	return plan
+}
+
+// open reports whether a vote that has lasted for its time still counts: something may come of it, or it rejects what may be held.
+func open(c *change, v *vote, state v1alpha1.ApprovalState, status *v1alpha1.PendingChangeStatus) bool {
+	was := v.was.State
+	rests := was == v1alpha1.ApprovalStateRejected && state == was && c.entry == nil && !unknown(status)
+
+	return !was.Final() && !rests || c.carries(v)
+}
+
+// records are the entries in the status of a ChangeApproval before all other writes and after these: what ends is recorded last.
+func records(list []decided, now time.Time) (before, after []v1alpha1.ChangeDecision) {
+	after = make([]v1alpha1.ChangeDecision, 0, len(list))
+
+	for _, d := range list {
+		record := d.record(now)
+		after = append(after, record)
+
+		switch was := d.vote.was; {
+		case !record.State.Final() || was.State.Final():
+			before = append(before, record)
+		case was.State != "":
+			before = append(before, was)
+		}
+	}
+
+	return before, after
+}
+
+// statusOf is the status of a ChangeApproval with its condition.
+func statusOf(cha *v1alpha1.ChangeApproval, list []v1alpha1.ChangeDecision, now time.Time) v1alpha1.ChangeApprovalStatus {
 	out := *cha.Status.DeepCopy()
 	out.Changes = list
 
@@ -104,10 +156,7 @@ func (c *computing) written(cha *v1alpha1.ChangeApproval, list []v1alpha1.Change
 	for _, state := range leastOf() {
 		if n := counts[state]; n > 0 {
 			said = append(said, fmt.Sprintf("%d %s", n, state))
-
-			if cond.Reason == "" {
-				cond.Reason = string(state)
-			}
+			cond.Reason = cmp.Or(cond.Reason, string(state))
 		}
 	}
 
@@ -126,35 +175,18 @@ func (c *computing) written(cha *v1alpha1.ChangeApproval, list []v1alpha1.Change
 	}
 
 	cond.Message = message.Cut(cond.Message, message.Most)
-	c.stamp(&cond, out.Conditions)
-	meta.SetStatusCondition(&out.Conditions, cond)
+	meta.SetStatusCondition(&out.Conditions, since(cond, out.Conditions, now))
 
 	return out
 }
 
-// stamp says since when a condition is as it is.
-func (c *computing) stamp(cond *metav1.Condition, before []metav1.Condition) {
-	cond.LastTransitionTime = c.now
+// since is a condition with the time of its last transition.
+func since(cond metav1.Condition, before []metav1.Condition, now time.Time) metav1.Condition {
+	cond.LastTransitionTime = metav1.NewTime(now)
 
 	if was := meta.FindStatusCondition(before, cond.Type); was != nil && was.Status == cond.Status && was.Reason == cond.Reason {
 		cond.LastTransitionTime = was.LastTransitionTime
 	}
-}
 
-// old reports whether a ChangeApproval is to be deleted: it has stayed for its time, and
-// nothing comes of it any more. A rejection stays for as long as what it rejects is held.
-func (c *computing) old(cha *v1alpha1.ChangeApproval, votes []*vote) bool {
-	left := cha.CreationTimestamp.Add(v1alpha1.MaxApprovalAge).Sub(c.now.Time)
-	if left > 0 {
-		c.again(min(left, 24*time.Hour)) // A timer does not outlast the process.
-
-		return false
-	}
-
-	return !slices.ContainsFunc(votes, func(v *vote) bool {
-		s := v.subject
-		rests := v.was.State == v1alpha1.ApprovalStateRejected && v.state == v.was.State && s.entry == nil && !c.unknown()
-
-		return !v.was.State.Final() && !rests || slices.ContainsFunc(s.grants, func(g *grant) bool { return g.vote == v })
-	})
+	return cond
 }

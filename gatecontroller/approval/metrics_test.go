@@ -122,10 +122,10 @@ func TestChangesAreCountedOnceInEachStateTheyComeInto(t *testing.T) {
 					}
 				}
 
-				g := &gathering{Settler: s, written: map[types.UID]*v1alpha1.ChangeApproval{}}
+				w := &writer{settler: s, written: map[types.UID]*v1alpha1.ChangeApproval{}}
 				written := []approval.Written{{Approval: by, Status: v1alpha1.ChangeApprovalStatus{Changes: decisions}}}
 
-				if err := g.statuses(t.Context(), written); apierrors.IsConflict(err) != (tc.stale && i > 0) {
+				if err := w.statuses(t.Context(), written); apierrors.IsConflict(err) != (tc.stale && i > 0) {
 					t.Fatal(err)
 				}
 			}

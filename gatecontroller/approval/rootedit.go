@@ -5,7 +5,6 @@ package approval
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -17,9 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
-	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
 // Judge decides about requests that the manager makes by itself.
@@ -30,28 +27,17 @@ type Judge interface {
 
 // edits lets edits of the root through that are approved: in one write it gets what policies give for
 // them, why, and the memory of the approvals, and loses the record of the edits.
-func (g *gathering) edits(ctx context.Context, plan approval.Plan) error {
-	if len(plan.Edits) == 0 || g.root == nil {
-		return nil
+func (w *writer) edits(ctx context.Context, list []approval.Grant) error {
+	u, err := w.settler.live(ctx, w.root) // The cache does not have all of it.
+	if err != nil || u == nil {
+		return err
 	}
 
-	// The cache does not have all of it.
-	ref := pending.RefTo(g.root)
-
-	u, err := g.Settler.Objects.Read(ctx, ref, true)
-	if errors.Is(err, object.ErrGone) {
-		return nil
-	}
-
-	if err != nil {
-		return fmt.Errorf("cannot get %s %q: %w", ref.Kind, ref.Name, err)
-	}
-
-	if plan.Edits, err = stillRecorded(u, plan.Edits); err != nil || len(plan.Edits) == 0 {
+	if list, err = stillRecorded(u, list); err != nil || len(list) == 0 {
 		return err // It is looked at again once that is heard of.
 	}
 
-	g.objects[ref.UID] = u
+	w.objects[u.GetUID()] = u
 
 	approved, err := allowance.ParseApproved(u)
 	if err != nil {
@@ -59,14 +45,14 @@ func (g *gathering) edits(ctx context.Context, plan approval.Plan) error {
 	}
 
 	req := request.Request{Operation: request.OperationUpdate, Old: u, New: u.DeepCopy()}
-	req.User.Name = plan.Edits[0].User
+	req.User.Name = list[0].User
 
-	for _, e := range plan.Edits {
+	for _, e := range list {
 		req.Approved = append(req.Approved, request.ApprovedEdit{Digest: e.Digest, Initiator: e.User, Hop: e.Hop})
 		approved = append(approved, v1alpha1.ApprovedChange{Approval: e.Approval, UID: e.UID, Digest: e.Digest})
 	}
 
-	d, err := g.Settler.Judge.Decide(ctx, req)
+	d, err := w.settler.Judge.Decide(ctx, req)
 	if err != nil {
 		return fmt.Errorf("cannot let edits of %s %q through: %w", u.GetKind(), u.GetName(), err)
 	}
@@ -85,11 +71,11 @@ func (g *gathering) edits(ctx context.Context, plan approval.Plan) error {
 		}
 	}
 
-	if err := g.annotateAll(ctx, u.GetUID(), annotations); err != nil {
+	if err := w.annotate(ctx, u.GetUID(), annotations); err != nil {
 		return err
 	}
 
-	g.tell(ctx, u, approval.ParentWrite{Ref: plan.Edits[0].Ref, Add: plan.Edits})
+	w.tell(ctx, u, approval.ParentWrite{Ref: list[0].Ref, Add: list})
 
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -65,7 +66,12 @@ func (j judging) Decide(_ context.Context, req request.Request) (decision.Decisi
 func (w *world) settleEdit() error {
 	w.t.Helper()
 
-	root := w.get(claimRef())
+	return w.settleEditOf(w.get(claimRef()))
+}
+
+func (w *world) settleEditOf(root *unstructured.Unstructured) error {
+	w.t.Helper()
+
 	pch := &v1alpha1.PendingChange{Spec: v1alpha1.PendingChangeSpec{ObjectRef: pending.RefTo(root)}}
 	pch.Namespace, pch.Name, pch.CreationTimestamp = "team-a", "database-db", metav1.NewTime(w.now)
 
@@ -203,4 +209,24 @@ func TestAnotherEditIsNotLetThrough(t *testing.T) {
 	if diff := cmp.Diff("edited true, gives , approved 0", w.edit()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
+}
+
+func TestAnEditThatIsRevertedIsNotLetThroughByACacheThatIsBehind(t *testing.T) {
+	w := newWorld(t, editedRoot)
+	w.Settler.Judge = judging{T: t}
+	w.approveEdit()
+
+	before := w.get(claimRef())
+	after := before.DeepCopy()
+	after.SetAnnotations(nil)
+
+	if err := w.client.Update(t.Context(), after); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := w.settleEditOf(before); err != nil {
+		t.Fatal(err)
+	}
+
+	w.expectWrites("The API server has no edit.", "patch status of ChangeApproval a")
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -17,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/approval"
+	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
@@ -54,12 +53,6 @@ type Settler struct {
 	Now     func() time.Time
 }
 
-// maxRounds is how often a plan may ask for more than was read: for what is confirmed, then for
-// parents, then for what these are about, and once more where something has changed meanwhile.
-const maxRounds = 5
-
-var errRestless = errors.New("what it follows from changes all the time")
-
 // Settle completes the status of a PendingChange, which says what is held below a root: by its
 // approvals, the conditions Approved and Applied, and no FinishedAt as long as something is
 // under way. It writes what approvals grant and what has become of them, and says when to look
@@ -69,13 +62,13 @@ func (s *Settler) Settle(
 	ctx context.Context, root *unstructured.Unstructured, pch *v1alpha1.PendingChange, status *v1alpha1.PendingChangeStatus,
 ) (time.Duration, error) {
 	// 1. What is there?
-	g, err := s.gather(ctx, root, pch, status)
+	in, objects, err := s.read(ctx, root, pch, status)
 	if err != nil {
 		return 0, err
 	}
 
 	// 2. What becomes of it?
-	plan, err := g.plan(ctx)
+	plan, err := approval.Compute(ctx, in)
 	if err != nil {
 		return 0, err
 	}
@@ -84,17 +77,20 @@ func (s *Settler) Settle(
 		log.FromContext(ctx).Error(plan.Failed, "Cannot ask who may decide about changes; trying again")
 	}
 
-	// 3. Write it, in this order.
-	for _, step := range []func(context.Context, approval.Plan) error{g.first, g.remember, g.parents, g.edits, g.last, g.remove} {
-		if err := step(ctx, plan); err != nil {
-			return 0, err
-		}
+	// 3. Write it.
+	w := &writer{settler: s, root: root, objects: objects, written: map[types.UID]*v1alpha1.ChangeApproval{}}
+	if err := w.write(ctx, plan); err != nil {
+		return 0, err
 	}
 
 	plan.Complete(status)
 
 	// 4. What was approved is no edit any more that nobody allowed.
-	again, err := g.forgetEdits(ctx, status)
+	if root == nil || pch.Status.FinishedAt != nil {
+		return plan.Again, nil
+	}
+
+	again, err := w.forgetEdits(ctx, status, in.Approvals)
 	if err != nil {
 		return 0, err
 	}
@@ -106,130 +102,18 @@ func (s *Settler) Settle(
 	return plan.Again, nil
 }
 
-// gathering is what was read for one PendingChange.
-type gathering struct {
-	Settler *Settler
+// live reads an object from the API server; nil where it is gone.
+func (s *Settler) live(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ref := pending.RefTo(u)
 
-	in   approval.Input
-	root *unstructured.Unstructured
-	pch  *v1alpha1.PendingChange
-	// objects are those that were read, and may be written, by UID.
-	objects map[types.UID]*unstructured.Unstructured
-	// written are ChangeApprovals whose status was written, by UID.
-	written map[types.UID]*v1alpha1.ChangeApproval
-}
-
-// gather reads what approvals depend on from the cache.
-func (s *Settler) gather(
-	ctx context.Context, root *unstructured.Unstructured, pch *v1alpha1.PendingChange, status *v1alpha1.PendingChangeStatus,
-) (*gathering, error) {
-	g := &gathering{
-		Settler: s, root: root, pch: pch,
-		objects: map[types.UID]*unstructured.Unstructured{}, written: map[types.UID]*v1alpha1.ChangeApproval{},
-	}
-	g.in = approval.Input{
-		Status: status, Made: pch.CreationTimestamp.Time, Previous: pch.Status.Approvals,
-		Seen: map[v1alpha1.ObjectReference]approval.Seen{}, MayDecide: s.asking(ctx, pch.Spec.ObjectRef.Namespace), Now: s.Now(),
+	out, err := s.Objects.Read(ctx, ref, true)
+	if errors.Is(err, object.ErrGone) {
+		return nil, nil //nolint:nilnil // As said above.
 	}
 
-	list := &v1alpha1.ChangeApprovalList{}
-	if err := s.Client.List(ctx, list, client.InNamespace(pch.Namespace), client.MatchingFields{IndexedField: pch.Name}); err != nil {
-		return nil, fmt.Errorf("cannot list ChangeApprovals of namespace %q: %w", pch.Namespace, err)
-	}
-
-	g.in.Approvals = list.Items
-
-	var (
-		ref *v1alpha1.ObjectReference
-		err error
-	)
-
-	if root != nil {
-		ref = &v1alpha1.ObjectReference{
-			APIVersion: root.GetAPIVersion(), Kind: root.GetKind(), Namespace: root.GetNamespace(), Name: root.GetName(), UID: root.GetUID(),
-		}
-		g.objects[ref.UID] = root
-
-		if g.in.Approved, err = allowance.ParseApproved(root); err != nil {
-			return nil, fmt.Errorf("cannot read %s %q: %w", root.GetKind(), root.GetName(), err)
-		}
-	}
-
-	for _, ref := range approval.ParentRefs(ref, g.in) {
-		if err := g.parent(ctx, ref); err != nil {
-			return nil, err
-		}
-	}
-
-	return g, nil
-}
-
-// parent reads one parent. One that may not be read is left out.
-func (g *gathering) parent(ctx context.Context, ref v1alpha1.ObjectReference) error {
-	u := g.objects[ref.UID]
-
-	if u == nil {
-		var err error
-
-		switch u, err = g.Settler.Objects.Read(ctx, ref, false); {
-		case errors.Is(err, object.ErrGone):
-			g.in.Parents = append(g.in.Parents, approval.Parent{Ref: ref, Gone: true})
-
-			return nil
-		case apierrors.IsForbidden(err):
-			log.FromContext(ctx).Info("Cannot read a parent of what is held", "kind", ref.Kind, "object", ref.Name)
-
-			return nil
-		case err != nil:
-			return fmt.Errorf("cannot get %s %q: %w", ref.Kind, ref.Name, err)
-		}
-
-		g.objects[ref.UID] = u
-	}
-
-	p, err := approval.ParentOf(ref, u)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("cannot get %s %q: %w", ref.Kind, ref.Name, err)
 	}
 
-	g.in.Parents = append(g.in.Parents, p)
-
-	return nil
-}
-
-// plan computes the plan, and reads what that asks for.
-func (g *gathering) plan(ctx context.Context) (approval.Plan, error) {
-	for range maxRounds {
-		plan := approval.Compute(g.in)
-		if !plan.Confirm && len(plan.Reads) == 0 {
-			return plan, nil
-		}
-
-		if plan.Confirm {
-			if err := g.confirm(ctx); err != nil {
-				return plan, err
-			}
-		}
-
-		for _, ref := range plan.Reads {
-			u, err := g.Settler.Objects.Read(ctx, ref, true)
-
-			switch {
-			case errors.Is(err, object.ErrGone):
-				g.in.Seen[ref] = approval.Seen{}
-			case apierrors.IsForbidden(err):
-				g.in.Seen[ref] = approval.Seen{Hidden: true}
-			case object.Outdated(err):
-				return plan, fmt.Errorf("cannot get %s %q: %w", ref.Kind, ref.Name, err)
-			case err != nil:
-				log.FromContext(ctx).Info("Cannot see what is approved", "kind", ref.Kind, "object", ref.Name, "cause", err.Error())
-
-				g.in.Seen[ref] = approval.Seen{Unknown: true}
-			default:
-				g.in.Seen[ref] = approval.Seen{Object: u}
-			}
-		}
-	}
-
-	return approval.Plan{}, fmt.Errorf("cannot plan approvals of PendingChange %q: %w", g.pch.Name, errRestless)
+	return out, nil
 }

@@ -4,6 +4,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,26 +30,61 @@ const (
 	actionUse     = "Use"
 )
 
-func (g *gathering) first(ctx context.Context, plan approval.Plan) error {
-	return g.statuses(ctx, plan.First)
+// writer writes what becomes of the ChangeApprovals of one PendingChange.
+type writer struct {
+	settler *Settler
+
+	root *unstructured.Unstructured
+	// objects are those that were read, and may be written, by UID.
+	objects map[types.UID]*unstructured.Unstructured
+	// written are ChangeApprovals whose status was written, by UID.
+	written map[types.UID]*v1alpha1.ChangeApproval
 }
 
-func (g *gathering) last(ctx context.Context, plan approval.Plan) error {
-	return g.statuses(ctx, plan.Last)
+// write carries out a plan, in the order that [approval.Plan] demands.
+func (w *writer) write(ctx context.Context, plan approval.Plan) error {
+	// 1. What ChangeApprovals come to, but for what ends.
+	if err := w.statuses(ctx, plan.First); err != nil {
+		return err
+	}
+
+	// 2. The memory of the root.
+	if plan.Remember != nil && w.root != nil {
+		value := allowance.FormatList(plan.Remember)
+		if err := w.annotate(ctx, w.root.GetUID(), map[string]any{v1alpha1.AnnotationApproved: value}); err != nil {
+			return err
+		}
+	}
+
+	// 3. What parents carry.
+	for _, p := range plan.Parents {
+		if err := w.parent(ctx, p); err != nil {
+			return err
+		}
+	}
+
+	if len(plan.Edits) > 0 && w.root != nil {
+		if err := w.edits(ctx, plan.Edits); err != nil {
+			return err
+		}
+	}
+
+	// 4. The ends of ChangeApprovals.
+	if err := w.statuses(ctx, plan.Last); err != nil {
+		return err
+	}
+
+	return w.remove(ctx, plan.Delete)
 }
 
 // statuses writes statuses of ChangeApprovals as they were read. One that is withdrawn has none.
-func (g *gathering) statuses(ctx context.Context, list []approval.Written) error {
-	for _, w := range list {
-		was := w.Approval
-		if later := g.written[was.UID]; later != nil {
-			was = later
-		}
-
+func (w *writer) statuses(ctx context.Context, list []approval.Written) error {
+	for _, s := range list {
+		was := cmp.Or(w.written[s.Approval.UID], s.Approval)
 		out := was.DeepCopy()
-		out.Status = w.Status
+		out.Status = s.Status
 
-		err := g.Settler.Client.Status().Patch(ctx, out, object.MergeFrom(was), client.FieldOwner(object.FieldManager))
+		err := w.settler.Client.Status().Patch(ctx, out, object.MergeFrom(was), client.FieldOwner(object.FieldManager))
 		if apierrors.IsNotFound(err) {
 			continue
 		}
@@ -57,59 +93,40 @@ func (g *gathering) statuses(ctx context.Context, list []approval.Written) error
 			return fmt.Errorf("cannot write the status of ChangeApproval %q of namespace %q: %w", was.Name, was.Namespace, err)
 		}
 
-		g.written[was.UID] = out
-		g.Settler.Metrics.count(was, out)
+		w.written[was.UID] = out
+		w.settler.Metrics.count(was, out)
 	}
 
 	return nil
 }
 
-// remember writes down on the root what was made.
-func (g *gathering) remember(ctx context.Context, plan approval.Plan) error {
-	if plan.Remember == nil || g.root == nil {
-		return nil
+// parent writes the allowances of a parent, and tells of them.
+func (w *writer) parent(ctx context.Context, p approval.ParentWrite) error {
+	u := w.objects[p.Ref.UID]
+
+	have, err := allowance.Parse(u)
+	if err != nil {
+		return fmt.Errorf("cannot read %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
 
-	return g.annotate(ctx, g.root.GetUID(), v1alpha1.AnnotationApproved, allowance.FormatList(plan.Remember))
-}
-
-// parents writes the allowances of parents, and tells of them.
-func (g *gathering) parents(ctx context.Context, plan approval.Plan) error {
-	for _, w := range plan.Parents {
-		u := g.objects[w.Ref.UID]
-		if u == nil {
-			continue
-		}
-
-		have, err := allowance.Parse(u)
-		if err != nil {
-			return fmt.Errorf("cannot read %s %q: %w", u.GetKind(), u.GetName(), err)
-		}
-
-		value := allowance.FormatList(w.Apply(have))
-		if err := allowance.CheckSize(value); err != nil {
-			return fmt.Errorf("cannot annotate %s %q: %w", u.GetKind(), u.GetName(), err)
-		}
-
-		if err := g.annotate(ctx, w.Ref.UID, v1alpha1.AnnotationAllowances, value); err != nil {
-			return err
-		}
-
-		g.tell(ctx, u, w)
+	value := allowance.FormatList(p.Apply(have))
+	if err := allowance.CheckSize(value); err != nil {
+		return fmt.Errorf("cannot annotate %s %q: %w", u.GetKind(), u.GetName(), err)
 	}
+
+	if err := w.annotate(ctx, p.Ref.UID, map[string]any{v1alpha1.AnnotationAllowances: value}); err != nil {
+		return err
+	}
+
+	w.tell(ctx, u, p)
 
 	return nil
 }
 
-// annotate writes one annotation to an object as it was read, or takes it away for nil.
-func (g *gathering) annotate(ctx context.Context, uid types.UID, key string, value any) error {
-	return g.annotateAll(ctx, uid, map[string]any{key: value})
-}
-
-// annotateAll writes annotations to an object as it was read, or takes them away for nil. One that
+// annotate writes annotations to an object as it was read, or takes them away for nil. One that
 // is gone needs none.
-func (g *gathering) annotateAll(ctx context.Context, uid types.UID, annotations map[string]any) error {
-	u := g.objects[uid]
+func (w *writer) annotate(ctx context.Context, uid types.UID, annotations map[string]any) error {
+	u := w.objects[uid]
 
 	raw, err := json.Marshal(map[string]any{object.KeyMetadata: map[string]any{
 		object.KeyVersion: u.GetResourceVersion(), object.KeyAnnotations: annotations,
@@ -121,9 +138,9 @@ func (g *gathering) annotateAll(ctx context.Context, uid types.UID, annotations 
 	out, patch := u.DeepCopy(), client.RawPatch(types.MergePatchType, raw)
 
 	if stamp.AnnotatedByStatus(u) {
-		err = g.Settler.Client.Status().Patch(ctx, out, patch, client.FieldOwner(object.FieldManager))
+		err = w.settler.Client.Status().Patch(ctx, out, patch, client.FieldOwner(object.FieldManager))
 	} else {
-		err = g.Settler.Client.Patch(ctx, out, patch, client.FieldOwner(object.FieldManager))
+		err = w.settler.Client.Patch(ctx, out, patch, client.FieldOwner(object.FieldManager))
 	}
 
 	if client.IgnoreNotFound(err) != nil {
@@ -131,37 +148,37 @@ func (g *gathering) annotateAll(ctx context.Context, uid types.UID, annotations 
 	}
 
 	if err == nil {
-		g.objects[uid] = out // What is written to it next is of this version.
+		w.objects[uid] = out // What is written to it next is of this version.
 	}
 
 	return nil
 }
 
 // tell records what was written to a parent, on that and on the root.
-func (g *gathering) tell(ctx context.Context, parent *unstructured.Unstructured, w approval.ParentWrite) {
+func (w *writer) tell(ctx context.Context, parent *unstructured.Unstructured, p approval.ParentWrite) {
 	about := []*unstructured.Unstructured{parent}
-	if g.root != nil && g.root.GetUID() != parent.GetUID() {
-		about = append(about, g.root)
+	if w.root != nil && w.root.GetUID() != parent.GetUID() {
+		about = append(about, w.root)
 	}
 
 	logger := log.FromContext(ctx).WithValues("parent", parent.GetKind(), "parentName", parent.GetName())
 
-	for _, grant := range w.Add {
+	for _, grant := range p.Add {
 		logger.Info("Approved a change", "approval", grant.Approval, "user", grant.User, "digest", grant.Digest)
 
 		for _, u := range about {
 			if grant.Decision == v1alpha1.DecisionBreakGlass {
-				g.Settler.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonBreakGlass), actionApprove,
+				w.settler.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonBreakGlass), actionApprove,
 					"%s is allowed by %s alone, by ChangeApproval %q: %s", subject(grant), grant.User, grant.Approval, grant.Reason)
 
 				continue
 			}
 
-			g.Settler.Events.Eventf(u, nil, corev1.EventTypeNormal, string(v1alpha1.EventReasonApproved), actionApprove, "%s", approvedNote(grant))
+			w.settler.Events.Eventf(u, nil, corev1.EventTypeNormal, string(v1alpha1.EventReasonApproved), actionApprove, "%s", approvedNote(grant))
 		}
 	}
 
-	for _, grant := range w.Remove {
+	for _, grant := range p.Remove {
 		logger.Info("Took an approval away", "approval", grant.Approval, "used", grant.Used, "digest", grant.Digest)
 
 		if !grant.Used {
@@ -169,7 +186,7 @@ func (g *gathering) tell(ctx context.Context, parent *unstructured.Unstructured,
 		}
 
 		for _, u := range about {
-			g.Settler.Events.Eventf(u, nil, corev1.EventTypeNormal, string(v1alpha1.EventReasonApprovalUsed), actionUse,
+			w.settler.Events.Eventf(u, nil, corev1.EventTypeNormal, string(v1alpha1.EventReasonApprovalUsed), actionUse,
 				"%s was applied: %s approved it by ChangeApproval %q", subject(grant), grant.User, grant.Approval)
 		}
 	}
@@ -195,9 +212,9 @@ func subject(grant approval.Grant) string {
 }
 
 // remove deletes ChangeApprovals that are old, if nobody has changed them since.
-func (g *gathering) remove(ctx context.Context, plan approval.Plan) error {
-	for _, cha := range plan.Delete {
-		err := g.Settler.Client.Delete(ctx, cha, client.Preconditions{UID: new(cha.GetUID()), ResourceVersion: new(cha.GetResourceVersion())})
+func (w *writer) remove(ctx context.Context, list []*v1alpha1.ChangeApproval) error {
+	for _, cha := range list {
+		err := w.settler.Client.Delete(ctx, cha, client.Preconditions{UID: new(cha.GetUID()), ResourceVersion: new(cha.GetResourceVersion())})
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("cannot delete ChangeApproval %q of namespace %q: %w", cha.Name, cha.Namespace, err)
 		}
