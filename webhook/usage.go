@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -51,7 +51,7 @@ func (s *Usages) Handle(ctx context.Context, req admission.Request) admission.Re
 		return admission.Allowed("")
 	case err != nil:
 		return admission.Errored(http.StatusInternalServerError, fmt.Errorf("cannot get %s %q: %w", ref.Kind, ref.Name, err))
-	case ref.Is(owner) && gate.NeedsProvider(owner):
+	case ref.Is(owner) && managed.NeedsProvider(owner):
 		return admission.Denied(fmt.Sprintf("the provider of %s %s needs it until it is done", ref.Kind, ref.Name))
 	default:
 		return admission.Allowed("")

@@ -27,7 +27,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 )
 
@@ -287,7 +287,7 @@ func TestRelease(t *testing.T) {
 		released = `patch db-1 {"metadata":{"annotations":{"kausality.io/release":"orphan"},"ownerReferences":[],"resourceVersion":""}}`
 	)
 
-	ending := strings.Replace(left, "uid: db-uid", "uid: db-uid\n  deletionTimestamp: '2026-01-01T00:00:00Z'\n  finalizers: ["+gate.ProviderFinalizer+"]", 1)
+	ending := strings.Replace(left, "uid: db-uid", "uid: db-uid\n  deletionTimestamp: '2026-01-01T00:00:00Z'\n  finalizers: ["+managed.ProviderFinalizer+"]", 1)
 
 	cases := map[string]struct {
 		reason  string

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
@@ -136,7 +136,7 @@ func markedExpression(variable string) string {
 
 // openedExpression is true of a write of Crossplane with which the webhook has opened a gate.
 func (h Options) openedExpression() string {
-	return fmt.Sprintf(opens, h.Crossplane, v1alpha1.AnnotationGate, v1alpha1.AnnotationTrace, texts(gate.UngatedRecords()...))
+	return fmt.Sprintf(opens, h.Crossplane, v1alpha1.AnnotationGate, v1alpha1.AnnotationTrace, texts(managed.UngatedRecords()...))
 }
 
 // orphanExpression is true of a managed resource that is meant to go without its external object.
@@ -146,7 +146,7 @@ func orphanExpression() string {
 }
 
 func ungatedExpression() string {
-	return fmt.Sprintf(ungatedBefore, v1alpha1.AnnotationGate, texts(gate.UngatedRecords()...))
+	return fmt.Sprintf(ungatedBefore, v1alpha1.AnnotationGate, texts(managed.UngatedRecords()...))
 }
 
 // texts are the elements of a list of texts, in CEL.

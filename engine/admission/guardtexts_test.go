@@ -13,7 +13,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/expression"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
@@ -104,7 +104,7 @@ func TestAGuardThatTestsTextsDecidesAsOneThatParsedThem(t *testing.T) {
 	closed, open := []any{"Observe", "LateInitialize"}, []any{"Observe", "Update"}
 	sets := map[string][]any{"closed": closed, "observe": {"Observe"}, "open": open, "all": {"*"}, "unset": nil}
 	records := map[string][]string{
-		"none": {"-"}, "closed": {"v: 1\nstate: Closed\nsince: a\n"}, "open": {"v: 1\nstate: Open\nsince: b\n"}, "ungated": gate.UngatedRecords(),
+		"none": {"-"}, "closed": {"v: 1\nstate: Closed\nsince: a\n"}, "open": {"v: 1\nstate: Open\nsince: b\n"}, "ungated": managed.UngatedRecords(),
 	}
 	// The set that goes with a state, by the manager, which alone writes both.
 	fits := map[string][]string{"none": {"closed", "observe", "open", "all", "unset"}, "closed": {"closed", "observe"}, "open": {"open", "all"}, "ungated": {"all", "open", "unset", "closed"}}
@@ -180,8 +180,8 @@ func TestWhereStateAndPoliciesContradictNoGateOpens(t *testing.T) {
 		"Removed":    {"A record is not taken away with it.", objectWith(closed, shut, "a"), objectWith(open, "-", "b"), false},
 		"Untraced":   {"Nothing says why.", objectWith(closed, shut, "a"), objectWith(open, isOpen, "a"), false},
 		"Wide":       {"It was open before.", objectWith(open, shut, "a"), objectWith([]any{"*"}, isOpen, "b"), false},
-		"Ungating":   {"Crossplane takes no gate away.", objectWith(closed, shut, "a"), objectWith([]any{"*"}, gate.UngatedRecords()[0], "b"), false},
-		"Regating":   {"Nor does it give one.", objectWith(closed, gate.UngatedRecords()[1], "a"), objectWith(open, isOpen, "b"), false},
+		"Ungating":   {"Crossplane takes no gate away.", objectWith(closed, shut, "a"), objectWith([]any{"*"}, managed.UngatedRecords()[0], "b"), false},
+		"Regating":   {"Nor does it give one.", objectWith(closed, managed.UngatedRecords()[1], "a"), objectWith(open, isOpen, "b"), false},
 		"Unguarded":  {"Nor to a record that only looks like that of no gate.", objectWith(closed, "state: Ungated", "a"), objectWith(open, "state: Ungated", "b"), false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -83,9 +83,9 @@ func (c *change) stage(ctx context.Context, g *grant, o *objects) v1alpha1.Appro
 		return ""
 	case seen.Object == nil:
 		return v1alpha1.ApprovalAbsent
-	case Used(seen.Object, g.allowance), c.outside() && gate.Applied(seen.Object, g.allowance):
+	case Used(seen.Object, g.allowance), c.outside() && managed.Applied(seen.Object, g.allowance):
 		return v1alpha1.ApprovalUsed
-	case c.outside() && gate.Applies(seen.Object, g.allowance):
+	case c.outside() && managed.Applies(seen.Object, g.allowance):
 		return v1alpha1.ApprovalApplying
 	case c.entry != nil || holds(seen.Object, c.digest):
 		return v1alpha1.ApprovalWaiting
@@ -144,5 +144,5 @@ func holds(u *unstructured.Unstructured, digest string) bool {
 		held = nil
 	}
 
-	return slices.ContainsFunc(append(held, gate.DriftEntries(u, nil)...), func(h v1alpha1.HeldChange) bool { return h.Digest == digest })
+	return slices.ContainsFunc(append(held, managed.DriftEntries(u, nil)...), func(h v1alpha1.HeldChange) bool { return h.Digest == digest })
 }

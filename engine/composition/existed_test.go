@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kausality-io/kausality-crossplane/engine/composition"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 )
 
 func TestWhatExistedBeforeItsResourceIsReportedAsHeld(t *testing.T) {
@@ -51,7 +51,7 @@ func TestWhatExistedBeforeItsResourceIsReportedAsHeld(t *testing.T) {
 		t.Errorf("it says %v, want %q", out.Held, want)
 	}
 
-	if !gate.Existing(object(t, existed)) || gate.Existing(object(t, observedRDS)) {
+	if !managed.Existing(object(t, existed)) || managed.Existing(object(t, observedRDS)) {
 		t.Error("the gate's record says what existed")
 	}
 }

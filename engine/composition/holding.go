@@ -16,7 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/hold"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -105,7 +105,7 @@ func (r composed) heldOutside() []condition.Held {
 	observed := r.Observed
 
 	desired, err := management.Desired(observed)
-	if err != nil || !slices.Contains(desired, management.ActionUpdate) || !gate.Existing(observed) {
+	if err != nil || !slices.Contains(desired, management.ActionUpdate) || !managed.Existing(observed) {
 		return nil
 	}
 
@@ -115,7 +115,7 @@ func (r composed) heldOutside() []condition.Held {
 
 	var out []condition.Held
 
-	for _, c := range gate.Differing(observed) {
+	for _, c := range managed.Differing(observed) {
 		out = append(out, r.heldAsIs(hold.HeldBetween(c, reason, observed.Object)))
 	}
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -43,11 +43,11 @@ func (r composed) switches() bool {
 // dropUnused takes away the allowances that would open a gate where there is none.
 func dropUnused(u *unstructured.Unstructured) {
 	list, err := allowance.Parse(u)
-	if err != nil || !gate.Free(u) {
+	if err != nil || !managed.Free(u) {
 		return
 	}
 
-	if left := gate.Unopened(list); len(left) < len(list) {
+	if left := managed.Unopened(list); len(left) < len(list) {
 		annotate(u, v1alpha1.AnnotationAllowances, allowance.FormatList(left))
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -41,7 +41,7 @@ func warnings(o request.Objects, earlier input.Earlier, j *rule.Judged) []string
 	}
 
 	if o.Operation == request.OperationDelete && j.Allowed() && resource.IsManaged(o.Old) {
-		if why := gate.Kept(o.Old); why != "" {
+		if why := managed.Kept(o.Old); why != "" {
 			out = append(out, fmt.Sprintf("%s %q: its external object remains: %s", o.GroupKind().Kind, resource.Name(o.Old), why))
 		}
 	}
@@ -143,7 +143,7 @@ func DescribeDrift(h v1alpha1.HeldChange) string {
 	switch {
 	case slices.Contains(h.Follows, management.ActionCreate):
 		return "it is gone"
-	case h.From == gate.AnotherObject:
+	case h.From == managed.AnotherObject:
 		return "it is another object"
 	}
 

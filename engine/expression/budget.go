@@ -86,7 +86,7 @@ func (b *Budget) exceeded(e *Expression) error {
 	return fmt.Errorf("cannot evaluate CEL %q: %w", e, b.over)
 }
 
-// spend takes what an evaluation cost.
+// Spend takes what an evaluation cost.
 func (b *Budget) Spend(cost uint64) error {
 	b.cost += cost
 

@@ -64,7 +64,7 @@ var Env = sync.OnceValues(func() (*cel.Env, error) {
 	return NewEnv(variables(cel.DynType, cel.DynType, cel.DynType, cel.DynType)...)
 })
 
-// policyEnv is that of policies, which besides may ask the cluster's authorizer.
+// PolicyEnv is that of policies, which besides may ask the cluster's authorizer.
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
 var PolicyEnv = sync.OnceValues(func() (*cel.Env, error) {
@@ -112,7 +112,7 @@ func TypedEnv(typeOf func(name string) *cel.Type, provider func(types.Provider) 
 	return env, nil
 }
 
-// newEnv makes an environment: Kubernetes' CEL libraries and limits, our has(),
+// NewEnv makes an environment: Kubernetes' CEL libraries and limits, our has(),
 // and the given variables.
 func NewEnv(variables ...cel.EnvOption) (*cel.Env, error) {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
@@ -172,7 +172,7 @@ func Compile(text string) (*Expression, error) {
 	return CompileIn(env, text, nil)
 }
 
-// compileIn compiles an expression in an environment, with what its variables read.
+// CompileIn compiles an expression in an environment, with what its variables read.
 func CompileIn(env *cel.Env, text string, variables map[string]Reading) (*Expression, error) {
 	tree, program, err := CompileTree(env, text)
 	if err == nil {
@@ -186,7 +186,7 @@ func CompileIn(env *cel.Env, text string, variables map[string]Reading) (*Expres
 	return &Expression{text: text, program: program, reads: ReadingOf(tree, variables)}, nil
 }
 
-// checkResult reports an expression that does not give what its role asks for.
+// CheckResult reports an expression that does not give what its role asks for.
 func CheckResult(tree *cel.Ast, role Role) error {
 	if err := role.Check(tree.OutputType()); err != nil {
 		return fmt.Errorf("cannot compile CEL: %w", err)
@@ -213,7 +213,7 @@ func CompileTree(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 	return tree, program, nil
 }
 
-// costOf is what an evaluation cost, in CEL's units.
+// CostOf is what an evaluation cost, in CEL's units.
 func CostOf(details *cel.EvalDetails) uint64 {
 	if details == nil || details.ActualCost() == nil {
 		return 0
@@ -314,7 +314,7 @@ func (in Input) All() []map[string]any {
 	return out
 }
 
-// activation resolves the names in an expression.
+// Activation resolves the names in an expression.
 type Activation struct {
 	Input *Input
 	// variables of a policy; nil where there are none.
@@ -323,7 +323,7 @@ type Activation struct {
 	anew func(*Input) *Activation
 }
 
-// withoutApplied is the activation by objects without what kubectl stores of what was
+// WithoutApplied is the activation by objects without what kubectl stores of what was
 // applied: that hides nothing, and may be shown as far as the rest may. It is the same one
 // where there is nothing of that.
 func (a *Activation) WithoutApplied() *Activation {

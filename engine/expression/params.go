@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// varParams is the parameter that the expressions of a policy are evaluated with.
+// VarParams is the parameter that the expressions of a policy are evaluated with.
 const VarParams = "params"
 
 // ParamQuery asks for the objects that hold parameters.
@@ -40,7 +40,7 @@ func (q ParamQuery) String() string {
 	return ParamName(q.Kind.Kind, q.Namespace, q.Name)
 }
 
-// within is the query as it was meant: a namespace means nothing where what was found tells
+// Within is the query as it was meant: a namespace means nothing where what was found tells
 // that the kind has none.
 func (q ParamQuery) Within(list ParamList) ParamQuery {
 	if list.ClusterScoped {
@@ -50,7 +50,7 @@ func (q ParamQuery) Within(list ParamList) ParamQuery {
 	return q
 }
 
-// paramName names a parameter for a person.
+// ParamName names a parameter for a person.
 func ParamName(kind, namespace, name string) string {
 	if namespace != "" {
 		name = namespace + "/" + name

@@ -32,7 +32,7 @@ func (r Reading) or(o Reading) Reading {
 	}
 }
 
-// readingOf finds what an expression reads, with what variables read by their names.
+// ReadingOf finds what an expression reads, with what variables read by their names.
 func ReadingOf(tree *cel.Ast, variables map[string]Reading) Reading {
 	var out Reading
 

@@ -55,7 +55,7 @@ func (v *variable) eval(a *Activation, b *Budget) ref.Val {
 	return val
 }
 
-// scope is what the expressions of one policy are compiled in.
+// Scope is what the expressions of one policy are compiled in.
 type Scope struct {
 	Env *cel.Env
 	// variables and their types, in their order.
@@ -81,7 +81,7 @@ func newScope(env *cel.Env, variables []v1alpha1.Variable) (*Scope, error) {
 	return &Scope{Env: env, types: known, Reads: map[string]Reading{}}, nil
 }
 
-// compileScope compiles variables in an environment, each of which sees those before it.
+// CompileScope compiles variables in an environment, each of which sees those before it.
 func CompileScope(in func() (*cel.Env, error), list []v1alpha1.Variable, at *field.Path, errs *field.ErrorList) *Scope {
 	env, err := in()
 	if err != nil {
@@ -151,7 +151,7 @@ func identifier(text string) bool {
 	return text != ""
 }
 
-// activate resolves the names that expressions use for one input, with variables
+// Activate resolves the names that expressions use for one input, with variables
 // that are evaluated when they are first used.
 func (s *Scope) Activate(in *Input, b *Budget) *Activation {
 	a := &Activation{Input: in}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
@@ -88,7 +88,7 @@ func TestTheTextsThatGuardsCompareWithAreThoseWritten(t *testing.T) {
 		got = append(got, text)
 	}
 
-	if diff := cmp.Diff(gate.UngatedRecords(), got); diff != "" {
+	if diff := cmp.Diff(managed.UngatedRecords(), got); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 

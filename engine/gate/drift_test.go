@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
@@ -125,7 +126,7 @@ func TestWhatDriftIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := driftOf(t, tc.pairs...)
 
-			list := gate.DriftEntries(u, nil)
+			list := managed.DriftEntries(u, nil)
 
 			fields := make([]string, 0, len(list))
 			for _, e := range list {
@@ -143,7 +144,7 @@ func TestWhatDriftIs(t *testing.T) {
 			trimmed := u.DeepCopy()
 			gate.Trim(trimmed, nil)
 
-			if a, b := len(gate.DriftEntries(trimmed, nil)), len(fields); a != b {
+			if a, b := len(managed.DriftEntries(trimmed, nil)), len(fields); a != b {
 				t.Errorf("%s\ntrimmed: %d fields, want %d", tc.reason, a, b)
 			}
 		})
@@ -151,7 +152,7 @@ func TestWhatDriftIs(t *testing.T) {
 }
 
 func TestACredentialThatDriftsIsNotShown(t *testing.T) {
-	one, other := gate.DriftEntries(driftOf(t, "OUTSIDE", "{password: a}"), nil), gate.DriftEntries(driftOf(t, "OUTSIDE", "{password: b}"), nil)
+	one, other := managed.DriftEntries(driftOf(t, "OUTSIDE", "{password: a}"), nil), managed.DriftEntries(driftOf(t, "OUTSIDE", "{password: b}"), nil)
 	if len(one) != 1 || len(other) != 1 {
 		t.Fatalf("drift %v, %v", one, other)
 	}
@@ -162,7 +163,7 @@ func TestACredentialThatDriftsIsNotShown(t *testing.T) {
 }
 
 func TestAGateDoesNotOpenOverDrift(t *testing.T) {
-	digest := gate.DriftEntries(driftOf(t, "GENERATION", "8", "TRACE", changeOfB), nil)[0].Digest
+	digest := managed.DriftEntries(driftOf(t, "GENERATION", "8", "TRACE", changeOfB), nil)[0].Digest
 	approved := strings.TrimSuffix(allowsB, "]") + `, {kind: Bag, apiGroup: bags.example.org, mutation: spec.forProvider.c, generation: 8, initiator: eva, id: "8.0", digest: "` +
 		digest + `", approval: u, source: {type: Approval, name: cha}}, {relation: External, mutations: [Update], generation: 8, initiator: eva, id: "8.0", digest: "` +
 		digest + `", approval: u, source: {type: Approval, name: cha}}]`

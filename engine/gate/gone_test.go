@@ -17,6 +17,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -116,7 +117,7 @@ func TestWhatIsGoneIsNotMadeByAnUpdate(t *testing.T) {
 				t.Errorf("%s\n%s %v: %s, %v; want %s %s: %s", tc.reason, plan.Move, plan.Policies, plan.Why, err, tc.move, tc.set, tc.why)
 			}
 
-			entries := gate.DriftEntries(u, tc.opts.WithoutDrift)
+			entries := managed.DriftEntries(u, tc.opts.WithoutDrift)
 			if len(entries) != tc.approvals {
 				t.Errorf("%s\nheld: %+v", tc.reason, entries)
 			}
@@ -130,7 +131,7 @@ func TestWhatIsGoneIsNotMadeByAnUpdate(t *testing.T) {
 			trimmed := u.DeepCopy()
 			gate.Trim(trimmed, nil)
 
-			if diff := cmp.Diff(entries, gate.DriftEntries(trimmed, tc.opts.WithoutDrift)); diff != "" {
+			if diff := cmp.Diff(entries, managed.DriftEntries(trimmed, tc.opts.WithoutDrift)); diff != "" {
 				t.Errorf("trimmed, -want, +got:\n%s", diff)
 			}
 		})

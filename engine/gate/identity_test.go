@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -35,7 +36,7 @@ func moved(t *testing.T, actions string) (u *unstructured.Unstructured, was v1al
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "blue"},
 	}
 
-	rec, err := gate.ParseRecord(u)
+	rec, err := managed.ParseRecord(u)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestBeforeAnythingIsMadeNothingIsReplaced(t *testing.T) {
 	u.Object["status"] = map[string]any{}
 	resource.Map(u.Object, "spec")["managementPolicies"] = []any{"Observe", "LateInitialize", "Create"}
 
-	if gate.Stands(u) {
+	if managed.Stands(u) {
 		t.Error("there is something to stand for")
 	}
 

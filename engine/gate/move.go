@@ -12,77 +12,78 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // move plans a write. The generation it records is the one the write itself
 // produces, and whatever has to last is counted from it.
-func (m managed) move(now time.Time, given windowsGiven, to Move, set []string, rec v1alpha1.GateRecord, why string) Plan {
-	rec.V, rec.Generation = v1alpha1.RecordVersion, resource.Generation(m.u)
-	if !management.Same(m.current, set) {
+func move(m managed.Resource, now time.Time, given windowsGiven, to Move, set []string, rec v1alpha1.GateRecord, why string) Plan {
+	rec.V, rec.Generation = v1alpha1.RecordVersion, resource.Generation(m.Object)
+	if !management.Same(m.Current, set) {
 		rec.Generation++
 	}
 
 	rec.Since = metav1.NewTime(now.UTC().Truncate(time.Second))
 
 	if rec.Identity == nil {
-		rec.Identity = m.recognised()
+		rec.Identity = m.Recognised()
 	}
 
-	if m.record != nil {
-		rec.Unknown, rec.Keeps = m.record.Unknown, m.record.Keeps
+	if m.Record != nil {
+		rec.Unknown, rec.Keeps = m.Record.Unknown, m.Record.Keeps
 
-		if m.record.State == v1alpha1.GateClosed && rec.State == v1alpha1.GateClosed {
-			rec.Since = m.record.Since
+		if m.Record.State == v1alpha1.GateClosed && rec.State == v1alpha1.GateClosed {
+			rec.Since = m.Record.Since
 		}
 	}
 
-	rec.Keeps = m.spares(&rec)
+	rec.Keeps = m.Spares(&rec)
 
 	if rec.State == v1alpha1.GateClosed {
-		m.compared(&rec)
-	} else if m.record != nil {
-		rec.Compared, rec.Differs, rec.Object = m.record.Compared, m.record.Differs, m.objectBefore()
+		m.Compared(&rec)
+	} else if m.Record != nil {
+		rec.Compared, rec.Differs, rec.Object = m.Record.Compared, m.Record.Differs, m.ObjectBefore()
 	}
 
-	out := Plan{Move: to, Policies: set, Allowances: m.noteWindows(now, given, &rec), Why: why}
+	out := Plan{Move: to, Policies: set, Allowances: noteWindows(m, now, given, &rec), Why: why}
 	out.Record, out.Opens = rec, given.opensBy(&rec)
 
 	if rec.State == v1alpha1.GateOpen {
-		out.LeavesBehind = m.behind(rec.Actions)
+		out.LeavesBehind = m.Behind(rec.Actions)
 	}
 
 	return out
 }
 
-func (m managed) stay(why string) Plan {
-	plan := Plan{Move: Stay, Policies: m.current, Allowances: m.allowances, Why: why}
-	if m.record != nil {
-		plan.Record = *m.record
+func stay(m managed.Resource, why string) Plan {
+	plan := Plan{Move: Stay, Policies: m.Current, Allowances: m.Allowances, Why: why}
+	if m.Record != nil {
+		plan.Record = *m.Record
 	}
 
 	return plan
 }
 
 // waiting leaves the gate open for what is missing, unless that takes too long.
-func (p planning) waiting(missing lack) Plan {
-	plan := p.m.stay(missing.text)
-	plan.Again, plan.Wait, plan.Broken = missing.again, missing.wait, missing.broken
+func (p planning) waiting(missing managed.Lack) Plan {
+	plan := stay(p.m, missing.Text)
+	plan.Again, plan.Wait, plan.Broken = missing.Again, missing.Wait, missing.Broken
 
-	t := p.m.terms(p.limits)
-	if t.maxOpen <= 0 {
+	t := p.m.Terms(p.limits)
+	if t.MaxOpen <= 0 {
 		return plan
 	}
 
-	left := t.maxOpen - p.now.Sub(p.m.record.Since.Time)
+	left := t.MaxOpen - p.now.Sub(p.m.Record.Since.Time)
 
 	switch {
 	case left > 0 && (plan.Again == 0 || left < plan.Again):
 		plan.Again = left
-	case left <= 0 && t.closeOverdue && !p.m.record.Creating && !resource.Deleting(p.m.u):
-		plan = p.m.giveUp(p.now, p.given, "open for too long, and closed: "+missing.text)
-		plan.Wait, plan.Broken = missing.wait, missing.broken
+	case left <= 0 && t.CloseOverdue && !p.m.Record.Creating && !resource.Deleting(p.m.Object):
+		plan = giveUp(p.m, p.now, p.given, "open for too long, and closed: "+missing.Text)
+		plan.Wait, plan.Broken = missing.Wait, missing.Broken
 	}
 
 	plan.Overdue = left <= 0
@@ -92,42 +93,42 @@ func (p planning) waiting(missing lack) Plan {
 
 // open opens the gate for all that is pending, as far as one set can serve.
 func (p planning) open() Plan {
-	set, serves := p.m.opening(p.pending, nil)
+	set, serves := opening(p.m, p.pending, nil)
 
-	return p.unlessLanded(p.m.move(p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
-		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.consumed(), Allowances: p.m.taking(p.pending, serves), Existed: p.m.existing(),
+	return p.unlessLanded(move(p.m, p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
+		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.Consumed(), Allowances: taking(p.m, p.pending, serves), Existed: p.m.Existing(),
 	}, askedBy(p.pending)))
 }
 
 // opening returns the set for some actions and all that is pending, and what it
 // serves. A deletion waits for no update that has not landed: that may fail for as
 // long as the resource is there, and changes nothing that is left after it.
-func (m managed) opening(pending []v1alpha1.Allowance, actions []string) (set, serves []string) {
-	asked := slices.Concat(actions, actionsOf(pending))
+func opening(m managed.Resource, pending []v1alpha1.Allowance, actions []string) (set, serves []string) {
+	asked := slices.Concat(actions, managed.ActionsOf(pending))
 
-	set, serves = management.Open(asked, m.desired, m.late)
+	set, serves = management.Open(asked, m.Desired, m.LateInitialize)
 	if slices.Contains(serves, management.ActionDelete) || !slices.ContainsFunc(pending, allowance.ByDeletion) {
 		return set, serves
 	}
 
-	return management.Open([]string{management.ActionDelete}, m.desired, m.late)
+	return management.Open([]string{management.ActionDelete}, m.Desired, m.LateInitialize)
 }
 
 // unlessLanded returns an opening, or the closing where what is allowed is
 // there already: the set was open when the provider saw the change, and all
 // that is new is the record.
 func (p planning) unlessLanded(opening Plan) Plan {
-	if !management.Same(p.m.current, opening.Policies) {
+	if !management.Same(p.m.Current, opening.Policies) {
 		return opening
 	}
 
-	p.m.record = &opening.Record
-	if !p.m.landed(p.limits, p.now).nothing() {
+	p.m.Record = &opening.Record
+	if !p.m.Landed(p.limits, p.now).Nothing() {
 		return opening
 	}
 
 	out := p.close("applied")
-	out.By = underWay(&opening.Record)
+	out.By = managed.UnderWay(&opening.Record)
 
 	return out
 }
@@ -135,35 +136,35 @@ func (p planning) unlessLanded(opening Plan) Plan {
 // shut plans the closed set though nothing has landed: no allowance is
 // consumed.
 func (p planning) shut(why string) Plan {
-	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed, Existed: p.m.existing() || p.m.unknown()}
+	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed, Existed: p.m.Existing() || p.m.Unknown()}
 
-	if p.m.record != nil {
-		rec.Consumed, rec.Allowances = p.m.record.Consumed, p.m.taking(p.pending, nil)
+	if p.m.Record != nil {
+		rec.Consumed, rec.Allowances = p.m.Record.Consumed, taking(p.m, p.pending, nil)
 
-		if p.m.record.State == v1alpha1.GateClosed {
-			rec = *p.m.record
+		if p.m.Record.State == v1alpha1.GateClosed {
+			rec = *p.m.Record
 		}
 	}
 
-	return p.m.move(p.now, p.given, CloseUp, p.m.shutSet(), rec, why)
+	return move(p.m, p.now, p.given, CloseUp, p.m.ShutSet(), rec, why)
 }
 
 // giveUp plans the closed set for a while. A closed record with actions says
 // what was given up on, and for which allowances.
-func (m managed) giveUp(now time.Time, given windowsGiven, why string) Plan {
-	return m.move(now, given, CloseUp, m.shutSet(), v1alpha1.GateRecord{
-		State: v1alpha1.GateClosed, Actions: m.record.Actions, Consumed: m.record.Consumed, Allowances: m.record.Allowances,
-		Existed: m.record.Existed,
+func giveUp(m managed.Resource, now time.Time, given windowsGiven, why string) Plan {
+	return move(m, now, given, CloseUp, m.ShutSet(), v1alpha1.GateRecord{
+		State: v1alpha1.GateClosed, Actions: m.Record.Actions, Consumed: m.Record.Consumed, Allowances: m.Record.Allowances,
+		Existed: m.Record.Existed,
 	}, why)
 }
 
 // rest is how long a gate that was given up on stays closed still.
-func (m managed) rest(limits limits, now time.Time) time.Duration {
-	if len(m.record.Actions) == 0 {
+func rest(m managed.Resource, limits managed.Limits, now time.Time) time.Duration {
+	if len(m.Record.Actions) == 0 {
 		return 0
 	}
 
-	return max(0, m.terms(limits).maxOpen-now.Sub(m.record.Since.Time))
+	return max(0, m.Terms(limits).MaxOpen-now.Sub(m.Record.Since.Time))
 }
 
 // close plans the closed set now that what was open has landed. Allowances
@@ -172,61 +173,61 @@ func (m managed) rest(limits limits, now time.Time) time.Duration {
 func (p planning) close(why string) Plan {
 	var left []v1alpha1.Allowance
 
-	consumed, limit := p.m.consumed(), int64(math.MaxInt64)
+	consumed, limit := p.m.Consumed(), int64(math.MaxInt64)
 
-	for _, a := range p.m.allowances {
-		if !allowance.External(a) || foreign(a.Mutations) {
+	for _, a := range p.m.Allowances {
+		if !allowance.External(a) || managed.Foreign(a.Mutations) {
 			left = append(left, a)
 
 			continue
 		}
 
-		rest := p.m.notLanded(p.limits, p.now, a)
+		rest := notLanded(p.m, p.limits, p.now, a)
 		if len(rest) > 0 {
 			limit = min(limit, a.Generation-1)
 		} else {
 			consumed = max(consumed, a.Generation)
 		}
 
-		if a.Mutations = slices.Concat(rest, foreignOf(a.Mutations)); len(a.Mutations) > 0 {
+		if a.Mutations = slices.Concat(rest, managed.ForeignOf(a.Mutations)); len(a.Mutations) > 0 {
 			left = append(left, a)
 		}
 	}
 
 	rec := &v1alpha1.GateRecord{
-		State: v1alpha1.GateClosed, Unknown: p.m.record.Unknown, Windows: p.m.record.Windows,
-		Existed: p.m.existed(p.limits, p.now) || p.m.record.Existed &&
-			!slices.Contains(p.m.record.Actions, management.ActionUpdate), Identity: p.m.landedIdentity(),
+		State: v1alpha1.GateClosed, Unknown: p.m.Record.Unknown, Windows: p.m.Record.Windows,
+		Existed: p.m.Existed(p.limits, p.now) || p.m.Record.Existed &&
+			!slices.Contains(p.m.Record.Actions, management.ActionUpdate), Identity: p.m.LandedIdentity(),
 	}
 
-	for _, e := range p.m.record.Allowances {
-		if e.Mutations = p.m.landedOf(e); len(e.Mutations) > 0 {
+	for _, e := range p.m.Record.Allowances {
+		if e.Mutations = landedOf(p.m, e); len(e.Mutations) > 0 {
 			consumed = max(consumed, e.Generation)
 			rec.Allowances = append(rec.Allowances, e)
 		}
 	}
 
 	// Up to Consumed everything has served; above it the record remembers.
-	consumed = max(p.m.consumed(), min(consumed, limit))
+	consumed = max(p.m.Consumed(), min(consumed, limit))
 	rec.Consumed = consumed
 	rec.Allowances = slices.DeleteFunc(rec.Allowances, func(e v1alpha1.Allowance) bool { return e.Generation <= consumed })
 
-	desired, _ := within(p.m.u, rec, p.m.allowances) // It parsed before.
+	desired, _ := managed.Widest(p.m.Object, rec, p.m.Allowances) // It parsed before.
 	next := planning{
 		m: p.m, limits: p.limits, now: p.now, given: windowsGiven{windows: p.given.windows}, shared: p.shared.anew(), withhold: p.withhold,
 	}
-	next.m.desired, next.m.record, next.m.allowances = desired, rec, left
+	next.m.Desired, next.m.Record, next.m.Allowances = desired, rec, left
 
 	var out Plan
 
 	if next.pending = next.unserved(); len(next.pending) > 0 {
 		out = next.open()
 	} else {
-		next.m.record = p.m.record
-		out = next.m.move(next.now, next.given, CloseUp, p.m.shutSet(), *rec, why)
+		next.m.Record = p.m.Record
+		out = move(next.m, next.now, next.given, CloseUp, p.m.ShutSet(), *rec, why)
 	}
 
-	if left := p.m.behind(p.m.record.Actions); left != nil {
+	if left := p.m.Behind(p.m.Record.Actions); left != nil {
 		out.LeavesBehind = left
 	}
 

@@ -4,19 +4,17 @@
 package gate
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
-	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // Move is what to do with a gate.
@@ -32,6 +30,10 @@ const (
 	OpenUp Move = "Open"
 	// CloseUp closes the gate.
 	CloseUp Move = "Close"
+	// Ungate gives a resource what its Composition asked for, and takes its gate
+	// away: its provider does not support management policies, or its Composition
+	// runs the function in mode Audit.
+	Ungate Move = "Ungate"
 )
 
 // Options of a gate.
@@ -84,7 +86,7 @@ type Plan struct {
 	// Why says what the plan waits for or follows from, for a person.
 	Why string
 	// Wait is what an open gate that stays open waits for.
-	Wait Wait
+	Wait managed.Wait
 	// By are the allowances that the plan is about: those that the gate is
 	// opened for, is closed after, or is open for.
 	By []v1alpha1.Allowance
@@ -108,24 +110,10 @@ type Plan struct {
 	Twin *unstructured.Unstructured
 }
 
-// managed is a managed resource, and what its annotations say of its gate.
-type managed struct {
-	u *unstructured.Unstructured
-	// desired is the widest set that the gate may have, and current the one in force.
-	desired, current []string
-	// record is nil until the first move.
-	record     *v1alpha1.GateRecord
-	allowances []v1alpha1.Allowance
-	// late is true where the provider supports every set with LateInitialize, and drifts where it is looked for drift.
-	late, drifts bool
-	// identity is what decides which external object it stands for.
-	identity identity.Fields
-}
-
 // planning is all that the next move is planned by.
 type planning struct {
-	m      managed
-	limits limits
+	m      managed.Resource
+	limits managed.Limits
 	now    time.Time
 	given  windowsGiven
 	// shared is asked which other managed resource stands for the same external object.
@@ -137,39 +125,27 @@ type planning struct {
 	pending []v1alpha1.Allowance
 }
 
-// limits are how long a gate waits, where no policy says otherwise.
-type limits struct {
-	settle, maxOpen time.Duration
-	closeOverdue    bool
-	policy          func(policy string) *policy.Gate
-}
-
-// limitsOf are those of some options.
-func limitsOf(opts Options) limits {
-	return limits{settle: opts.Settle, maxOpen: opts.MaxOpen, closeOverdue: opts.CloseOverdue, policy: opts.PolicyGate}
-}
-
 // planningOf is what the move of a gate is planned by, by some options. The error is of an annotation that does not
 // parse; readable is true where record and allowances do, and recorded where the record does.
 func planningOf(u *unstructured.Unstructured, opts Options, now time.Time) (p planning, readable, recorded bool, err error) {
 	kind := u.GroupVersionKind().GroupKind()
 	p = planning{
-		m: managed{
-			u: u, current: currentOf(u), identity: opts.Identity,
-			late: opts.LateInitialize && !opts.WithoutLateInitialize.Has(kind), drifts: !opts.WithoutDrift.Has(kind),
+		m: managed.Resource{
+			Object: u, Current: managed.CurrentOf(u), Identity: opts.Identity,
+			LateInitialize: opts.LateInitialize && !opts.WithoutLateInitialize.Has(kind), LooksForDrift: !opts.WithoutDrift.Has(kind),
 		},
 		limits: limitsOf(opts), now: now, given: windowsGiven{windows: opts.Windows}, withhold: opts.WithholdDelete,
 	}
 
 	var policies, record, allowances error
 
-	p.m.record, record = parseRecord(u)
-	p.m.record = gatedAgain(u, p.m.record)
-	p.m.allowances, allowances = allowance.Parse(u)
-	p.m.desired, policies = within(u, p.m.record, p.m.allowances)
+	p.m.Record, record = managed.ParseRecord(u)
+	p.m.Record = managed.GatedAgain(u, p.m.Record)
+	p.m.Allowances, allowances = allowance.Parse(u)
+	p.m.Desired, policies = managed.Widest(u, p.m.Record, p.m.Allowances)
 	p.shared = &sharing{of: u, identity: opts.Identity, gated: opts.Gated}
 
-	for _, err := range []error{policies, record, allowances, unknown(u)} {
+	for _, err := range []error{policies, record, allowances, managed.Unreadable(u)} {
 		if err != nil {
 			return p, record == nil && allowances == nil, record == nil, fmt.Errorf("%s %q: %w", u.GetKind(), u.GetName(), err)
 		}
@@ -188,116 +164,45 @@ func PlanFor(u *unstructured.Unstructured, opts Options, now time.Time) (Plan, e
 		return p.unread(readable, recorded), err
 	}
 
-	if p.m.record == nil && p.m.existing() {
-		p.m.desired, _ = within(u, &v1alpha1.GateRecord{Existed: true}, p.m.allowances) // It parsed before.
+	if p.m.Record == nil && p.m.Existing() {
+		p.m.Desired, _ = managed.Widest(u, &v1alpha1.GateRecord{Existed: true}, p.m.Allowances) // It parsed before.
 	}
 
 	// 2. What windows give and take back, and what is to be served.
 	p.m, p.given = byWindows(p.m, p.given, p.shared, now)
 
-	if p.pending = p.unserved(); p.m.awaitsCreation() {
-		p.pending = without(p.pending, management.ActionDelete)
+	if p.pending = p.unserved(); p.m.AwaitsCreation() {
+		p.pending = managed.Without(p.pending, management.ActionDelete)
 	}
 
 	// 3. The move.
-	plan := p.m.noteKeeps(now, p.given, p.plan())
+	plan := noteKeeps(p.m, now, p.given, p.plan())
 	p.shared.note(&plan)
 
-	plan.Ungated = plan.Record.State == v1alpha1.GateUngated && !plan.Record.Audit || Unsupported(u)
+	plan.Ungated = plan.Record.State == v1alpha1.GateUngated && !plan.Record.Audit || managed.Unsupported(u)
 
 	// A plan that opens knows best itself what for.
 	if plan.Record.State == v1alpha1.GateOpen {
-		plan.By = underWay(&plan.Record)
+		plan.By = managed.UnderWay(&plan.Record)
 
 		if ends := p.given.windowEnds(p.m, p.now, plan.By); ends > 0 && (plan.Again == 0 || ends < plan.Again) {
 			plan.Again = ends
 		}
-	} else if plan.By == nil && p.m.record != nil && p.m.record.State == v1alpha1.GateOpen {
-		plan.By = underWay(p.m.record)
+	} else if plan.By == nil && p.m.Record != nil && p.m.Record.State == v1alpha1.GateOpen {
+		plan.By = managed.UnderWay(p.m.Record)
 	}
 
 	return plan, nil
 }
 
-// currentOf returns the set in force. A field that is not set means all
-// actions, its default in every provider's CRD.
-func currentOf(u *unstructured.Unstructured) []string {
-	if resource.List(u.Object, "spec", "managementPolicies") == nil {
-		return management.Order()
-	}
-
-	return management.Normalize(resource.Strings(u.Object, "spec", "managementPolicies"))
+// limitsOf are those of some options.
+func limitsOf(opts Options) managed.Limits {
+	return managed.Limits{Settle: opts.Settle, MaxOpen: opts.MaxOpen, CloseOverdue: opts.CloseOverdue, Policy: opts.PolicyGate}
 }
 
-// within returns the widest set a gate may have: what the Composition asked
-// for, without Delete where the external resource is to be orphaned, or is kept though a deletion is allowed. There an
-// explicit Delete would win over deletionPolicy (crossplane-runtime,
-// LegacyManagementPoliciesResolver.ShouldDelete).
-func within(u *unstructured.Unstructured, rec *v1alpha1.GateRecord, list []v1alpha1.Allowance) ([]string, error) {
-	desired, err := management.Desired(u)
-	keeps := allowance.GrantsDeletion(list) && kept(u, rec) != ""
-
-	if !orphaned(u) && !keeps || !slices.Contains(desired, management.ActionDelete) {
-		return desired, err
-	}
-
-	if desired = slices.DeleteFunc(desired, func(a string) bool { return a == management.ActionDelete }); len(desired) == 0 {
-		return []string{management.ActionObserve}, err // Nothing at all would mean paused.
-	}
-
-	return desired, err
-}
-
-// UnknownAnnotations are the annotations of an object under [v1alpha1.AnnotationPrefix] that are of a former or a later version,
-// in order.
-func UnknownAnnotations(u *unstructured.Unstructured) []string {
-	var out []string
-
-	for key := range resource.Map(u.Object, "metadata", "annotations") {
-		if management.IsUnknown(key) {
-			out = append(out, key)
-		}
-	}
-
-	slices.Sort(out)
-
-	return out
-}
-
-// UnknownError is why one of them is not read.
-func UnknownError(key string) error {
-	return fmt.Errorf("cannot read annotation %q: %w", key, errUnknownAnnotation)
-}
-
-var errUnknownAnnotation = errors.New("this version does not know it")
-
-// unknown is the error of the first; nil without any.
-func unknown(u *unstructured.Unstructured) error {
-	if list := UnknownAnnotations(u); len(list) > 0 {
-		return UnknownError(list[0])
-	}
-
-	return nil
-}
-
-// ParseRecord reads a gate's record; nil for none. The error names the annotation.
-func ParseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) { return parseRecord(u) }
-
-// parseRecord reads the gate's record. One in a state that this version does
-// not know is as good as unreadable, as is one of no gate that the API server's guards do not take for that.
-func parseRecord(u *unstructured.Unstructured) (*v1alpha1.GateRecord, error) {
-	rec, err := allowance.ParseGate(u)
-	if err != nil || rec == nil {
-		return nil, err
-	}
-
-	if rec.State != v1alpha1.GateOpen && rec.State != v1alpha1.GateClosed && rec.State != v1alpha1.GateUngated {
-		return nil, fmt.Errorf("cannot read annotation %q: unknown state %q", v1alpha1.AnnotationGate, rec.State)
-	}
-
-	if rec.State == v1alpha1.GateUngated && !slices.Contains(UngatedRecords(), resource.Annotation(u, v1alpha1.AnnotationGate)) {
-		return nil, fmt.Errorf("cannot read annotation %q: %w", v1alpha1.AnnotationGate, management.ErrNotUnderstood)
-	}
-
-	return rec, nil
+// MaxOpen returns how long a gate may be open, as it is recorded: the least of
+// what the policies say whose allowances hold it open, and the options where
+// they say nothing. 0 is for ever.
+func MaxOpen(rec *v1alpha1.GateRecord, opts Options) time.Duration {
+	return managed.Resource{Record: rec}.Terms(limitsOf(opts)).MaxOpen
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
@@ -206,7 +207,7 @@ func checkPlan(t *rapid.T, u *unstructured.Unstructured, opts gate.Options, now 
 		t.Fatalf("planned for the whole and for the trimmed resource:\n%s", diff)
 	}
 
-	if gate.Pending(u) != gate.Pending(trimmed) || gate.MayDelete(u) != gate.MayDelete(trimmed) || gate.Orphans(u) != gate.Orphans(trimmed) {
+	if gate.Pending(u) != gate.Pending(trimmed) || gate.MayDelete(u) != gate.MayDelete(trimmed) || managed.Orphans(u) != managed.Orphans(trimmed) {
 		t.Fatalf("the trimmed resource is another: %v", trimmed)
 	}
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -22,42 +23,35 @@ func MayDelete(u *unstructured.Unstructured) bool {
 		return true
 	}
 
-	return Orphans(u)
-}
-
-// orphaned reports whether a resource's deletion policy is to
-// leave its external resource behind, or whether it is released so.
-func orphaned(u *unstructured.Unstructured) bool {
-	return deletionPolicyOf(u) == deletionPolicyOrphan ||
-		resource.Annotation(u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
+	return managed.Orphans(u)
 }
 
 // AwaitsDelete reports whether a managed resource's gate is going to open for
 // Delete: that is allowed, and was not served.
 func AwaitsDelete(u *unstructured.Unstructured) bool {
-	rec, recordErr := parseRecord(u)
+	rec, recordErr := managed.ParseRecord(u)
 	list, listErr := allowance.Parse(u)
-	desired, desiredErr := within(u, rec, list)
+	desired, desiredErr := managed.Widest(u, rec, list)
 
 	if recordErr != nil || listErr != nil || desiredErr != nil {
 		return false
 	}
 
-	p := planning{m: managed{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list, drifts: true}, shared: &sharing{}}
+	p := planning{m: managed.Resource{Object: u, Desired: desired, Current: managed.CurrentOf(u), Record: rec, Allowances: list, LooksForDrift: true}, shared: &sharing{}}
 
-	return slices.Contains(actionsOf(p.unserved()), management.ActionDelete)
+	return slices.Contains(managed.ActionsOf(p.unserved()), management.ActionDelete)
 }
 
 // Pending reports whether a managed resource is on its way: its gate is open, an
 // allowance that the gate can serve has not been used, or its provider has not
 // caught up.
 func Pending(u *unstructured.Unstructured) bool {
-	rec, err := parseRecord(u)
+	rec, err := managed.ParseRecord(u)
 
 	switch {
-	case Free(u) || management.Audited(u) && err == nil && rec != nil && rec.Audit:
+	case managed.Free(u) || management.Audited(u) && err == nil && rec != nil && rec.Audit:
 		return unsynced(u)
-	case err != nil || gatedAgain(u, rec) == nil || rec.State == v1alpha1.GateOpen || management.Audited(u):
+	case err != nil || managed.GatedAgain(u, rec) == nil || rec.State == v1alpha1.GateOpen || management.Audited(u):
 		return true
 	case rec.State == v1alpha1.GateUngated:
 		return unsynced(u)
@@ -68,10 +62,10 @@ func Pending(u *unstructured.Unstructured) bool {
 		return false
 	}
 
-	desired, err := within(u, rec, list)
+	desired, err := managed.Widest(u, rec, list)
 
 	// What waits for drift to be reverted or approved is on its way, too.
-	p := planning{m: managed{u: u, desired: desired, current: currentOf(u), record: rec, allowances: list}, shared: &sharing{}}
+	p := planning{m: managed.Resource{Object: u, Desired: desired, Current: managed.CurrentOf(u), Record: rec, Allowances: list}, shared: &sharing{}}
 
 	if err != nil || len(p.unserved()) > 0 {
 		return true

@@ -12,21 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 func (p planning) plan() Plan {
 	switch {
-	case management.Audited(p.m.u) || p.m.ungated():
-		return p.m.leaveUngated()
-	case len(p.m.desired) == 0:
-		return p.m.paused(p.now, p.given)
-	case resource.Deleting(p.m.u):
+	case management.Audited(p.m.Object) || p.m.Ungated():
+		return leaveUngated(p.m)
+	case len(p.m.Desired) == 0:
+		return paused(p.m, p.now, p.given)
+	case resource.Deleting(p.m.Object):
 		return p.whileDeleting()
-	case p.m.record == nil:
+	case p.m.Record == nil:
 		return p.firstSight()
-	case p.m.record.State == v1alpha1.GateOpen:
+	case p.m.Record.State == v1alpha1.GateOpen:
 		return p.whileOpen()
 	default:
 		return p.whileClosed()
@@ -38,20 +39,20 @@ func (p planning) plan() Plan {
 func (p planning) unread(writable, recorded bool) Plan {
 	const why = "waiting for a broken annotation to be corrected"
 
-	ungated := recorded && p.m.record != nil && p.m.record.State == v1alpha1.GateUngated ||
-		!recorded && strings.Contains(resource.Annotation(p.m.u, v1alpha1.AnnotationGate), string(v1alpha1.GateUngated))
+	ungated := recorded && p.m.Record != nil && p.m.Record.State == v1alpha1.GateUngated ||
+		!recorded && strings.Contains(resource.Annotation(p.m.Object, v1alpha1.AnnotationGate), string(v1alpha1.GateUngated))
 
-	switch acting := len(management.Acting(p.m.current)) > 0; {
-	case !acting, ungated, management.Audited(p.m.u), resource.Deleting(p.m.u):
-		return p.m.stay(why)
-	case writable && p.m.record != nil && p.m.record.State == v1alpha1.GateClosed:
-		p.m.desired = p.m.current
+	switch acting := len(management.Acting(p.m.Current)) > 0; {
+	case !acting, ungated, management.Audited(p.m.Object), resource.Deleting(p.m.Object):
+		return stay(p.m, why)
+	case writable && p.m.Record != nil && p.m.Record.State == v1alpha1.GateClosed:
+		p.m.Desired = p.m.Current
 
 		return p.shut("reverted")
 	}
 
-	plan := p.m.stay(why)
-	plan.Move, plan.Policies, plan.Unread = CloseUp, p.m.shutSet(), true
+	plan := stay(p.m, why)
+	plan.Move, plan.Policies, plan.Unread = CloseUp, p.m.ShutSet(), true
 	plan.Record = v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateClosed}
 
 	return plan
@@ -59,36 +60,36 @@ func (p planning) unread(writable, recorded bool) Plan {
 
 // paused pauses a resource whose Composition asked for nothing at all, not even
 // to be observed. What its gate was open for it is open for again afterwards.
-func (m managed) paused(now time.Time, given windowsGiven) Plan {
+func paused(m managed.Resource, now time.Time, given windowsGiven) Plan {
 	const why = "paused by its Composition"
 
-	if len(m.current) == 0 || resource.Deleting(m.u) {
-		return m.stay(why)
+	if len(m.Current) == 0 || resource.Deleting(m.Object) {
+		return stay(m, why)
 	}
 
 	rec := v1alpha1.GateRecord{State: v1alpha1.GateClosed}
-	if m.record != nil {
-		rec = *m.record
+	if m.Record != nil {
+		rec = *m.Record
 	}
 
-	return m.move(now, given, CloseUp, []string{}, rec, why)
+	return move(m, now, given, CloseUp, []string{}, rec, why)
 }
 
 // firstSight takes over what the function, or whoever made the resource, left.
 func (p planning) firstSight() Plan {
-	asked := slices.DeleteFunc(management.Acting(p.m.current), func(a string) bool { return a == management.ActionDelete })
-	if len(p.m.current) == 0 && slices.Contains(actionsOf(p.pending), management.ActionCreate) {
+	asked := slices.DeleteFunc(management.Acting(p.m.Current), func(a string) bool { return a == management.ActionDelete })
+	if len(p.m.Current) == 0 && slices.Contains(managed.ActionsOf(p.pending), management.ActionCreate) {
 		asked = []string{management.ActionCreate} // It was made paused.
 	}
 
-	set, serves := management.Open(slices.Concat(asked, actionsOf(p.pending)), p.m.desired, p.m.late)
+	set, serves := management.Open(slices.Concat(asked, managed.ActionsOf(p.pending)), p.m.Desired, p.m.LateInitialize)
 
 	switch {
 	case len(serves) == 0:
 		return p.takeOver()
-	case len(asked) > 0 && !p.m.ready():
-		return p.m.move(p.now, p.given, TakeOver, set, v1alpha1.GateRecord{
-			State: v1alpha1.GateOpen, Actions: serves, Creating: true, Allowances: p.m.taking(p.pending, serves),
+	case len(asked) > 0 && !p.m.Ready():
+		return move(p.m, p.now, p.given, TakeOver, set, v1alpha1.GateRecord{
+			State: v1alpha1.GateOpen, Actions: serves, Creating: true, Allowances: taking(p.m, p.pending, serves),
 		}, untilReady)
 	case len(p.pending) > 0:
 		return p.open()
@@ -126,13 +127,13 @@ func First(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Pl
 // than the resource says whether it moves, as before a deletion and where a window opened it, or something is to be recorded
 // before, as of what stays behind.
 func Opening(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *Plan {
-	rec, err := parseRecord(u)
+	rec, err := managed.ParseRecord(u)
 	if err != nil || rec == nil || rec.State != v1alpha1.GateClosed || rec.Unacknowledged || len(rec.Actions) > 0 || len(rec.Windows) > 0 {
 		return nil
 	}
 
 	plan, err := PlanFor(u, Options{LateInitialize: lateInitialize, WithholdDelete: true}, now)
-	if err != nil || plan.Move != OpenUp || management.Same(plan.Policies, currentOf(u)) || resource.Deleting(u) || plan.LeavesBehind != nil {
+	if err != nil || plan.Move != OpenUp || management.Same(plan.Policies, managed.CurrentOf(u)) || resource.Deleting(u) || plan.LeavesBehind != nil {
 		return nil
 	}
 
@@ -142,12 +143,12 @@ func Opening(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *
 // Opened is the move that opened the gate of a managed resource with the write of what it is open for, by what is planned
 // next.
 func Opened(u *unstructured.Unstructured, next *Plan) *Plan {
-	rec, err := parseRecord(u)
+	rec, err := managed.ParseRecord(u)
 	if err != nil || rec == nil {
 		rec = &next.Record
 	}
 
-	out := &Plan{Move: OpenUp, Policies: currentOf(u), Record: *rec, By: next.By, Why: "allowed by " + Causes(next.By)}
+	out := &Plan{Move: OpenUp, Policies: managed.CurrentOf(u), Record: *rec, By: next.By, Why: "allowed by " + Causes(next.By)}
 	if rec.Creating {
 		out.Move, out.Why = TakeOver, untilReady
 	}
@@ -160,8 +161,8 @@ const untilReady = "open until first ready"
 
 // SameRecord reports whether two records are the same but for their times, and for what they took up.
 func SameRecord(a, b *unstructured.Unstructured) bool {
-	one, err := parseRecord(a)
-	other, otherErr := parseRecord(b)
+	one, err := managed.ParseRecord(a)
+	other, otherErr := managed.ParseRecord(b)
 
 	return err == nil && otherErr == nil && one != nil && other != nil && one.State == other.State && one.Generation == other.Generation &&
 		one.Creating == other.Creating && one.Unacknowledged == other.Unacknowledged && management.Same(one.Actions, other.Actions) &&
@@ -173,36 +174,24 @@ func SameRecord(a, b *unstructured.Unstructured) bool {
 // other.
 func (p planning) takeOver() Plan {
 	plan := p.shut("taken over")
-	plan.Record.Unacknowledged = management.Same(p.m.current, management.Order())
+	plan.Record.Unacknowledged = management.Same(p.m.Current, management.Order())
 
 	return plan
 }
 
-// ready reports whether the resource was ready at its present generation.
-func (m managed) ready() bool {
-	r, ok := resource.ConditionOf(m.u, resource.ConditionReady)
-	if !ok || !r.True() {
-		return false
-	}
-
-	_, missing := m.synced(resource.Generation(m.u))
-
-	return missing == ""
-}
-
 func (p planning) whileClosed() Plan {
-	if p.m.record.Unacknowledged {
+	if p.m.Record.Unacknowledged {
 		return p.untilAcknowledged()
 	}
 
-	rest := p.m.rest(p.limits, p.now)
+	rest := rest(p.m, p.limits, p.now)
 
-	_, serves := p.m.opening(p.pending, nil)
-	if len(p.pending) > 0 && (rest == 0 || p.m.unrecorded(p.pending, serves)) {
+	_, serves := opening(p.m, p.pending, nil)
+	if len(p.pending) > 0 && (rest == 0 || unrecorded(p.m, p.pending, serves)) {
 		return p.open()
 	}
 
-	if !p.m.isShut() {
+	if !p.m.IsShut() {
 		return p.shut("reverted")
 	}
 
@@ -210,29 +199,29 @@ func (p planning) whileClosed() Plan {
 		return p.shut(p.given.overText())
 	}
 
-	if len(p.pending) == 0 && p.m.differs() {
-		return p.m.stay("closed until the changes made without Kausality are reverted or approved")
+	if len(p.pending) == 0 && p.m.Differs() {
+		return stay(p.m, "closed until the changes made without Kausality are reverted or approved")
 	}
 
-	if fields := p.m.replaced(); len(p.pending) == 0 && len(fields) > 0 {
-		return p.m.stay(p.m.waitsForReplacement(fields))
+	if fields := p.m.Replaced(); len(p.pending) == 0 && len(fields) > 0 {
+		return stay(p.m, p.m.WaitsForReplacement(fields))
 	}
 
 	if len(p.pending) == 0 {
-		if why := p.m.drifted(p.limits, p.now); why != "" {
-			return p.m.stay(why)
+		if why := p.m.Drifted(p.limits, p.now); why != "" {
+			return stay(p.m, why)
 		}
 	}
 
 	if len(p.pending) == 0 && p.shared.known() {
-		return p.m.stay("closed: " + p.shared.text)
+		return stay(p.m, "closed: "+p.shared.text)
 	}
 
 	if len(p.pending) == 0 {
-		return p.m.stay("closed")
+		return stay(p.m, "closed")
 	}
 
-	plan := p.m.stay("closed after it was open for too long; a newer allowance opens it, or time does")
+	plan := stay(p.m, "closed after it was open for too long; a newer allowance opens it, or time does")
 	plan.Again = rest
 
 	return plan
@@ -240,22 +229,22 @@ func (p planning) whileClosed() Plan {
 
 // untilAcknowledged keeps the gate closed until the provider is known to support that.
 func (p planning) untilAcknowledged() Plan {
-	acknowledged, again := p.m.acknowledged(p.limits, p.now)
+	acknowledged, again := acknowledged(p.m, p.limits, p.now)
 
 	switch {
 	case acknowledged:
-		rec := *p.m.record
-		rec.Unacknowledged, p.m.record = false, &rec
+		rec := *p.m.Record
+		rec.Unacknowledged, p.m.Record = false, &rec
 
 		if plan := p.whileClosed(); plan.Move != Stay {
 			return plan
 		}
 
 		return p.shut("taken over")
-	case !p.m.isShut():
+	case !p.m.IsShut():
 		return p.shut("reverted")
 	default:
-		plan := p.m.stay("waiting for the provider to observe the closed gate")
+		plan := stay(p.m, "waiting for the provider to observe the closed gate")
 		plan.Again = again
 
 		return plan
@@ -267,37 +256,37 @@ func (p planning) untilAcknowledged() Plan {
 // not delete orphans the external resource. No record, no opening: without an
 // allowance for Delete the external resource stays.
 func (p planning) whileDeleting() Plan {
-	open := p.m.record != nil && p.m.record.State == v1alpha1.GateOpen && slices.Contains(p.m.record.Actions, management.ActionDelete)
+	open := p.m.Record != nil && p.m.Record.State == v1alpha1.GateOpen && slices.Contains(p.m.Record.Actions, management.ActionDelete)
 
-	replaced := p.m.replaced()
+	replaced := p.m.Replaced()
 
 	switch {
-	case slices.Contains(p.m.desired, management.ActionDelete) && (open && p.shared.twinned() || !open && p.m.asksToDelete() && p.shared.is()):
+	case slices.Contains(p.m.Desired, management.ActionDelete) && (open && p.shared.twinned() || !open && p.m.AsksToDelete() && p.shared.is()):
 		return p.keepShut("being deleted, and " + p.shared.text)
-	case !slices.Contains(p.m.desired, management.ActionDelete):
+	case !slices.Contains(p.m.Desired, management.ActionDelete):
 		return p.keepShut("being deleted, and its external object is to be orphaned")
 	case len(replaced) > 0:
-		return p.keepShut("being deleted, and " + p.m.waitsForReplacement(replaced))
-	case !open && !slices.Contains(actionsOf(p.pending), management.ActionDelete):
+		return p.keepShut("being deleted, and " + p.m.WaitsForReplacement(replaced))
+	case !open && !slices.Contains(managed.ActionsOf(p.pending), management.ActionDelete):
 		return p.keepShut("being deleted, without recorded permission to delete its external object")
 	case open:
-		if set, _ := management.Open(p.m.record.Actions, p.m.desired, p.m.late); management.Same(set, p.m.current) {
-			return p.waiting(lack{wait: WaitGone, text: missingGone})
+		if set, _ := management.Open(p.m.Record.Actions, p.m.Desired, p.m.LateInitialize); management.Same(set, p.m.Current) {
+			return p.waiting(managed.Lack{Wait: managed.WaitGone, Text: managed.MissingGone})
 		}
 	}
 
-	set, serves := management.Open([]string{management.ActionDelete}, p.m.desired, p.m.late)
+	set, serves := management.Open([]string{management.ActionDelete}, p.m.Desired, p.m.LateInitialize)
 
-	return p.m.move(p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
-		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.consumed(), Allowances: p.m.taking(p.pending, serves),
+	return move(p.m, p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
+		State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.Consumed(), Allowances: taking(p.m, p.pending, serves),
 	}, askedBy(p.pending))
 }
 
 // keepShut closes the gate of a resource being deleted, if it is not closed, or if its provider would wait for an external object that
 // is gone.
 func (p planning) keepShut(why string) Plan {
-	if p.m.isShut() && (management.Same(p.m.current, p.m.shutSet()) || !saysGone(p.m.u, p.m.record)) {
-		return p.m.stay(why)
+	if p.m.IsShut() && (management.Same(p.m.Current, p.m.ShutSet()) || !managed.SaysGone(p.m.Object, p.m.Record)) {
+		return stay(p.m, why)
 	}
 
 	return p.shut(why)
@@ -306,20 +295,20 @@ func (p planning) keepShut(why string) Plan {
 func (p planning) whileOpen() Plan {
 	p = p.withoutUnused()
 
-	if p.m.existed(p.limits, p.now) {
+	if p.m.Existed(p.limits, p.now) {
 		return p.close("its external object existed before it: differences are applied once allowed")
 	}
 
-	actions := p.m.stillAllowed(p.pending)
+	actions := stillAllowed(p.m, p.pending)
 	if len(actions)+len(p.pending) == 0 && len(p.given.over) > 0 {
 		return p.shut(p.given.overText())
 	}
 
-	if fields := p.m.replaced(); len(actions)+len(p.pending) == 0 && len(fields) > 0 {
-		return p.shut(p.m.waitsForReplacement(fields))
+	if fields := p.m.Replaced(); len(actions)+len(p.pending) == 0 && len(fields) > 0 {
+		return p.shut(p.m.WaitsForReplacement(fields))
 	}
 
-	if len(actions)+len(p.pending) == 0 && p.m.asksToDelete() && p.shared.is() {
+	if len(actions)+len(p.pending) == 0 && p.m.AsksToDelete() && p.shared.is() {
 		return p.shut(p.shared.text)
 	}
 
@@ -327,26 +316,26 @@ func (p planning) whileOpen() Plan {
 		return p.shut("its deletion was cancelled")
 	}
 
-	set, serves := p.m.opening(p.pending, actions)
+	set, serves := opening(p.m, p.pending, actions)
 	if len(serves) == 0 {
 		return p.close("its Composition does not compose it any more")
 	}
 
-	if !management.Same(serves, p.m.record.Actions) || !management.Same(set, p.m.current) || p.m.unrecorded(p.pending, serves) {
-		return p.unlessLanded(p.m.move(p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
-			State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.consumed(),
-			Creating: p.m.record.Creating, Allowances: p.m.taking(p.pending, serves), Existed: p.m.record.Existed,
+	if !management.Same(serves, p.m.Record.Actions) || !management.Same(set, p.m.Current) || unrecorded(p.m, p.pending, serves) {
+		return p.unlessLanded(move(p.m, p.now, p.given, OpenUp, set, v1alpha1.GateRecord{
+			State: v1alpha1.GateOpen, Actions: serves, Consumed: p.m.Consumed(),
+			Creating: p.m.Record.Creating, Allowances: taking(p.m, p.pending, serves), Existed: p.m.Record.Existed,
 		}, askedBy(p.pending)))
 	}
 
-	missing := p.m.landed(p.limits, p.now)
-	if missing.nothing() {
-		return p.close(p.m.applied(p.limits))
+	missing := p.m.Landed(p.limits, p.now)
+	if missing.Nothing() {
+		return p.close(applied(p.m, p.limits))
 	}
 
 	plan := p.waiting(missing)
 
-	if _, again := p.m.lacksUpdate(p.limits, p.now); p.m.creating() && made(p.m.u) && again > 0 && (plan.Again == 0 || again < plan.Again) {
+	if _, again := p.m.LacksUpdate(p.limits, p.now); p.m.Creating() && managed.Made(p.m.Object) && again > 0 && (plan.Again == 0 || again < plan.Again) {
 		plan.Again = again
 	}
 
@@ -354,8 +343,8 @@ func (p planning) whileOpen() Plan {
 }
 
 // applied says that what was allowed is, and what of it the external object does not show.
-func (m managed) applied(limits limits) string {
-	if field := m.remains(limits); field != "" {
+func applied(m managed.Resource, limits managed.Limits) string {
+	if field := m.Remains(limits); field != "" {
 		return "applied, but the external object still shows " + field
 	}
 
@@ -365,14 +354,81 @@ func (m managed) applied(limits limits) string {
 // stillAllowed are the actions the gate is open for, without Delete where no
 // deletion gave it, or that was withdrawn: other actions land soon, this one waits. Where the managed resource stands for
 // another external object since, only what is pending is allowed.
-func (m managed) stillAllowed(pending []v1alpha1.Allowance) []string {
-	if len(m.replaced()) > 0 {
+func stillAllowed(m managed.Resource, pending []v1alpha1.Allowance) []string {
+	if len(m.Replaced()) > 0 {
 		return nil
 	}
 
-	if slices.Contains(actionsOf(pending), management.ActionDelete) {
-		return m.record.Actions
+	if slices.Contains(managed.ActionsOf(pending), management.ActionDelete) {
+		return m.Record.Actions
 	}
 
-	return slices.DeleteFunc(slices.Clone(m.record.Actions), func(a string) bool { return a == management.ActionDelete })
+	return slices.DeleteFunc(slices.Clone(m.Record.Actions), func(a string) bool { return a == management.ActionDelete })
+}
+
+// noteKeeps has a plan that writes nothing write the record where that does not say whether the external object is kept.
+func noteKeeps(m managed.Resource, now time.Time, given windowsGiven, plan Plan) Plan {
+	if plan.Move != Stay || m.Record == nil || m.Record.State == v1alpha1.GateUngated || resource.Deleting(m.Object) {
+		return plan
+	}
+
+	spared := m.Record.Keeps && resource.Annotation(m.Object, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
+	if m.Spares(m.Record) == spared {
+		return plan
+	}
+
+	to := CloseUp
+	if m.Record.State == v1alpha1.GateOpen {
+		to = OpenUp
+	}
+
+	return move(m, now, given, to, m.Current, *m.Record, plan.Why)
+}
+
+// leaveUngated plans for a resource without a gate.
+func leaveUngated(m managed.Resource) Plan {
+	why := "not gated: its provider does not support management policies, and applies every change"
+	unsupported := m.Record != nil && m.Record.State == v1alpha1.GateUngated && !m.Record.Audit
+	rec := v1alpha1.GateRecord{V: v1alpha1.RecordVersion, State: v1alpha1.GateUngated, Audit: management.Audited(m.Object) && !unsupported}
+
+	if rec.Audit {
+		why = "not gated: its Composition runs the function in mode Audit, and every change is applied"
+	}
+
+	desired, _ := management.ParseDesired(m.Object) // It parsed before.
+
+	asked := desired.Policies
+	if asked == nil {
+		asked = []string{management.ActionAll}
+	}
+
+	// To such a provider not even the list of all actions is the same as *.
+	given := slices.Equal(asked, resource.Strings(m.Object.Object, "spec", "managementPolicies"))
+	left := managed.Unopened(m.Allowances)
+
+	if given && m.Record != nil && m.Record.State == v1alpha1.GateUngated && m.Record.Audit == rec.Audit && len(left) == len(m.Allowances) {
+		return stay(m, why)
+	}
+
+	// The record has one text for each meaning: the API server compares texts.
+	return Plan{Move: Ungate, Policies: asked, Record: rec, Allowances: left, Why: why}
+}
+
+// acknowledged reports whether the provider surely knows of the closed set: it has said
+// anything of the generation that the closing made but that it does not support
+// the like. If not, it says when time alone decides, of a provider that names
+// no generations.
+func acknowledged(m managed.Resource, limits managed.Limits, now time.Time) (acknowledged bool, again time.Duration) {
+	c, ok := resource.ConditionOf(m.Object, resource.ConditionSynced)
+
+	switch {
+	case ok && c.Reason == managed.ReasonPaused:
+		return false, 0 // It has not observed the set.
+	case !ok || c.ObservedGeneration != 0:
+		return ok && c.ObservedGeneration >= m.Record.Generation, 0
+	default:
+		again = max(0, limits.Settle-now.Sub(m.Record.Since.Time))
+
+		return again == 0, again
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
@@ -67,7 +68,7 @@ func TestAPolicySaysWhenAChangeHasLanded(t *testing.T) {
 		// colored changes the color in the same generation.
 		colored bool
 		closes  bool
-		wait    gate.Wait
+		wait    managed.Wait
 		broken  string
 	}{
 		"Holds": {
@@ -78,47 +79,47 @@ func TestAPolicySaysWhenAChangeHasLanded(t *testing.T) {
 		"DoesNotHold": {
 			reason: "And one that does not keeps the gate open, though the status shows the change.",
 			gates:  map[string]string{"a": "closeWhen: object.status.atProvider.size == 'other'"},
-			open:   []string{ofA}, external: "{size: large}", wait: gate.WaitCondition,
+			open:   []string{ofA}, external: "{size: large}", wait: managed.WaitCondition,
 		},
 		"NotSynced": {
 			reason: "Synced comes before it.",
 			gates:  map[string]string{"a": "closeWhen: 'true'"},
-			open:   []string{ofA}, external: other, values: map[string]string{"OBSERVED": "8"}, wait: gate.WaitSynced,
+			open:   []string{ofA}, external: other, values: map[string]string{"OBSERVED": "8"}, wait: managed.WaitSynced,
 		},
 		"Operation": {
 			reason: "So do asynchronous operations.",
 			gates:  map[string]string{"a": "closeWhen: 'true'"},
-			open:   []string{ofA}, external: other, values: map[string]string{"ASYNC": `- {type: AsyncOperation, status: "False", reason: Ongoing}`}, wait: gate.WaitOperation,
+			open:   []string{ofA}, external: other, values: map[string]string{"ASYNC": `- {type: AsyncOperation, status: "False", reason: Ongoing}`}, wait: managed.WaitOperation,
 		},
 		"WithoutObservedGeneration": {
 			reason: "A Synced condition that may be from before the opening proves nothing before it has settled, whatever the condition says.",
 			gates:  map[string]string{"a": "closeWhen: 'true'"},
-			open:   []string{ofA}, external: other, values: map[string]string{"OBSERVED": "0"}, wait: gate.WaitSettle,
+			open:   []string{ofA}, external: other, values: map[string]string{"OBSERVED": "0"}, wait: managed.WaitSettle,
 		},
 		"CannotBeEvaluated": {
 			reason: "What cannot be evaluated does not hold, and is reported.",
 			gates:  map[string]string{"a": "closeWhen: object.status.atProvider.count > 3"},
-			open:   []string{ofA}, external: "{size: large}", wait: gate.WaitCondition, broken: "no such key: count",
+			open:   []string{ofA}, external: "{size: large}", wait: managed.WaitCondition, broken: "no such key: count",
 		},
 		"CostsTooMuch": {
 			reason: "Nor does what costs too much.",
 			gates:  map[string]string{"a": "closeWhen: \"[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, [1,2,3,4,5,6,7,8,9].all(d, [1,2,3,4,5,6,7,8,9].all(e, object.spec.forProvider.size != string(a+b+c+d+e))))))\""},
-			open:   []string{ofA}, external: "{size: large}", wait: gate.WaitCondition, broken: "cost limit exceeded",
+			open:   []string{ofA}, external: "{size: large}", wait: managed.WaitCondition, broken: "cost limit exceeded",
 		},
 		"DoesNotCompile": {
 			reason: "Nor does what does not compile, which the webhook refuses while it is there.",
 			gates:  map[string]string{"a": "closeWhen: object.status."},
-			open:   []string{ofA}, external: "{size: large}", wait: gate.WaitCondition, broken: "cannot compile CEL",
+			open:   []string{ofA}, external: "{size: large}", wait: managed.WaitCondition, broken: "cannot compile CEL",
 		},
 		"EveryOneOfSeveral": {
 			reason: "Of several policies every condition must hold.",
 			gates:  map[string]string{"a": "closeWhen: 'true'", "b": "closeWhen: 'false'"},
-			open:   []string{ofA, ofB}, external: other, wait: gate.WaitCondition,
+			open:   []string{ofA, ofB}, external: other, wait: managed.WaitCondition,
 		},
 		"AnotherWithout": {
 			reason: "What a policy without a condition allowed is compared with the status beside it.",
 			gates:  map[string]string{"b": "closeWhen: 'true'"},
-			open:   []string{ofA, ofB}, external: other, wait: gate.WaitExternal,
+			open:   []string{ofA, ofB}, external: other, wait: managed.WaitExternal,
 		},
 		"AnotherOfTheSameGeneration": {
 			reason: "And what the one with the condition allowed is not.",
@@ -129,7 +130,7 @@ func TestAPolicySaysWhenAChangeHasLanded(t *testing.T) {
 		"NoSuchPolicy": {
 			reason: "A policy that is gone says nothing.",
 			gates:  map[string]string{"c": "closeWhen: 'true'"},
-			open:   []string{ofA}, external: other, wait: gate.WaitExternal,
+			open:   []string{ofA}, external: other, wait: managed.WaitExternal,
 		},
 	}
 
@@ -268,7 +269,7 @@ func TestWhoAskedIsSaidOfOpeningsAndClosings(t *testing.T) {
 
 	u = follow(t, u, plan)
 
-	if plan = planFor(t, u, opts, opening); plan.Move != gate.Stay || gate.Causes(plan.By) != want || plan.Wait != gate.WaitSynced {
+	if plan = planFor(t, u, opts, opening); plan.Move != gate.Stay || gate.Causes(plan.By) != want || plan.Wait != managed.WaitSynced {
 		t.Errorf("waiting: %s: %+v", gate.Causes(plan.By), plan)
 	}
 

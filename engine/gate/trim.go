@@ -10,6 +10,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -38,15 +39,15 @@ func Trim(u *unstructured.Unstructured, more identity.Fields) {
 // compares reports whether a plan may observe more of a managed resource than its
 // annotations and conditions: where the gate is open, or about to be opened.
 func compares(u *unstructured.Unstructured) bool {
-	rec, err := parseRecord(u)
+	rec, err := managed.ParseRecord(u)
 	if err != nil || rec == nil && management.Governed(u) || rec != nil && rec.State != v1alpha1.GateClosed ||
-		lost(u, rec) || replacedOutside(u, rec) || len(Drift(u)) > 0 {
+		managed.Lost(u, rec) || managed.ReplacedOutside(u, rec) || len(managed.Drift(u)) > 0 {
 		return true
 	}
 
 	list, err := allowance.Parse(u)
 
 	return err != nil || slices.ContainsFunc(list, func(a v1alpha1.Allowance) bool {
-		return allowance.External(a) && !foreign(a.Mutations)
+		return allowance.External(a) && !managed.Foreign(a.Mutations)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -116,7 +117,7 @@ func itself(a, b *unstructured.Unstructured) bool {
 func acts(u *unstructured.Unstructured) bool {
 	asked, err := management.Desired(u)
 
-	return err != nil || len(management.Acting(asked)) > 0 && !orphaned(u)
+	return err != nil || len(management.Acting(asked)) > 0 && !managed.Orphaned(u)
 }
 
 // endsWithIt reports whether a managed resource is being deleted, and may be with its external object.
@@ -125,6 +126,3 @@ func endsWithIt(u *unstructured.Unstructured) bool {
 
 	return err == nil && resource.Deleting(u) && allowance.GrantsDeletion(list)
 }
-
-// asksToDelete reports whether a deletion of the managed resource with its external object is allowed.
-func (m managed) asksToDelete() bool { return allowance.GrantsDeletion(m.allowances) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
@@ -132,11 +133,11 @@ func TestWhatIsNotKnownToBeItsOwnIsKeptWhereItIsDeleted(t *testing.T) {
 		"NotLooked": {reason: "Its provider has not come by.", values: map[string]string{"GATE": creating, "POLICIES": createSet, "OBSERVED": "1"}, keeps: true, move: gate.OpenUp, set: "Observe LateInitialize Create"},
 		"Looks": {
 			reason: "Its provider is about to say whether it was there.", values: map[string]string{"GATE": creating, "POLICIES": createSet, "OBSERVED": "1"},
-			change: func(u *unstructured.Unstructured) { u.SetFinalizers([]string{gate.ProviderFinalizer}) }, move: gate.Stay, set: "Observe LateInitialize Create",
+			change: func(u *unstructured.Unstructured) { u.SetFinalizers([]string{managed.ProviderFinalizer}) }, move: gate.Stay, set: "Observe LateInitialize Create",
 		},
 		"Says": {
 			reason: "It says so.", values: map[string]string{"GATE": creating, "POLICIES": createSet},
-			change: func(u *unstructured.Unstructured) { u.SetFinalizers([]string{gate.ProviderFinalizer}) }, keeps: true, move: gate.CloseUp, set: "Observe",
+			change: func(u *unstructured.Unstructured) { u.SetFinalizers([]string{managed.ProviderFinalizer}) }, keeps: true, move: gate.CloseUp, set: "Observe",
 		},
 		"Orphan": {
 			reason: "What is asked for anyway needs no release.", values: map[string]string{"GATE": existed},

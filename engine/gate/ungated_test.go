@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 )
 
 func TestAResourceWithoutAGateIsPendingUntilItsProviderHasSeenIt(t *testing.T) {
@@ -34,7 +35,7 @@ func TestAResourceWithoutAGateIsPendingUntilItsProviderHasSeenIt(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			if got := gate.Ungated(u); got != tc.ungated {
+			if got := managed.Ungated(u); got != tc.ungated {
 				t.Errorf("%s\nUngated: %v", tc.reason, got)
 			}
 

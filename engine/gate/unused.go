@@ -15,13 +15,13 @@ import (
 // has been open for that for as long as gates may be. What follows from the
 // deletion of a parent is waited for, for the garbage collector tries again.
 func (p planning) withoutUnused() planning {
-	t := p.m.terms(p.limits)
-	if t.maxOpen <= 0 || p.now.Sub(p.m.record.Since.Time) < t.maxOpen || !slices.Contains(p.m.record.Actions, management.ActionDelete) {
+	t := p.m.Terms(p.limits)
+	if t.MaxOpen <= 0 || p.now.Sub(p.m.Record.Since.Time) < t.MaxOpen || !slices.Contains(p.m.Record.Actions, management.ActionDelete) {
 		return p
 	}
 
-	p.m.allowances = slices.DeleteFunc(slices.Clone(p.m.allowances), func(a v1alpha1.Allowance) bool {
-		return allowance.OfDeletion(a) && a.Source.From == "" && p.m.recorded(a, management.ActionDelete)
+	p.m.Allowances = slices.DeleteFunc(slices.Clone(p.m.Allowances), func(a v1alpha1.Allowance) bool {
+		return allowance.OfDeletion(a) && a.Source.From == "" && p.m.Recorded(a, management.ActionDelete)
 	})
 	p.pending = p.unserved()
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -40,14 +41,14 @@ func GivesBy(w *v1alpha1.UpgradeAllowance) []string {
 }
 
 // gives reports whether a window gives the resource something now.
-func (m managed) gives(now time.Time, w *v1alpha1.UpgradeAllowance) bool {
-	return allowance.InForce(w, now) && allowance.Selects(w, m.u) && len(GivesBy(w)) > 0
+func gives(m managed.Resource, now time.Time, w *v1alpha1.UpgradeAllowance) bool {
+	return allowance.InForce(w, now) && allowance.Selects(w, m.Object) && len(GivesBy(w)) > 0
 }
 
 // giver is the window of a name, where that gives the resource something now.
-func (given windowsGiven) giver(m managed, now time.Time, name string) *v1alpha1.UpgradeAllowance {
+func (given windowsGiven) giver(m managed.Resource, now time.Time, name string) *v1alpha1.UpgradeAllowance {
 	for i := range given.windows {
-		if w := &given.windows[i]; w.GetName() == name && m.gives(now, w) {
+		if w := &given.windows[i]; w.GetName() == name && gives(m, now, w) {
 			return w
 		}
 	}
@@ -57,31 +58,31 @@ func (given windowsGiven) giver(m managed, now time.Time, name string) *v1alpha1
 
 // byWindows adds what windows give by themselves, and takes back what one gave
 // that gives nothing any more.
-func byWindows(m managed, given windowsGiven, shared *sharing, now time.Time) (managed, windowsGiven) {
-	if resource.Deleting(m.u) || m.record == nil {
+func byWindows(m managed.Resource, given windowsGiven, shared *sharing, now time.Time) (managed.Resource, windowsGiven) {
+	if resource.Deleting(m.Object) || m.Record == nil {
 		return m, given
 	}
 
 	m, given = takeBack(m, given, shared, now)
 
 	// What existed before its managed resource is not to be made anything else.
-	if m.record.State == v1alpha1.GateUngated || unproven(m.record) || m.record.Existed {
+	if m.Record.State == v1alpha1.GateUngated || managed.Unproven(m.Record) || m.Record.Existed {
 		return m, given
 	}
 
 	for i := range given.windows {
 		w := &given.windows[i]
-		if !m.gives(now, w) || opened(m.record.Windows, w) || slices.ContainsFunc(m.allowances, givenBy(w.GetName())) || shared.is() {
+		if !gives(m, now, w) || opened(m.Record.Windows, w) || slices.ContainsFunc(m.Allowances, givenBy(w.GetName())) || shared.is() {
 			continue
 		}
 
-		generation := max(resource.Generation(m.u), m.consumed()+1)
-		m.allowances = append(slices.Clip(m.allowances), v1alpha1.Allowance{
+		generation := max(resource.Generation(m.Object), m.Consumed()+1)
+		m.Allowances = append(slices.Clip(m.Allowances), v1alpha1.Allowance{
 			Relation: v1alpha1.RelationExternal, Mutations: GivesBy(w), Generation: generation, ID: allowance.ID(generation, 0),
 			Initiator: allowance.InitiatorOfWindow(w.GetName()),
 			Source:    v1alpha1.AllowanceSource{Type: v1alpha1.SourceWindow, Name: w.GetName()},
 			Trace: []v1alpha1.Hop{{
-				Kind: m.u.GetKind(), Name: m.u.GetName(), Generation: generation, Field: string(v1alpha1.RelationExternal),
+				Kind: m.Object.GetKind(), Name: m.Object.GetName(), Generation: generation, Field: string(v1alpha1.RelationExternal),
 			}},
 		})
 		given.giving = append(given.giving, v1alpha1.GateWindow{Name: w.GetName(), UID: w.GetUID()})
@@ -100,23 +101,23 @@ func givenBy(name string) func(v1alpha1.Allowance) bool {
 
 // takeBack takes from the resource what windows gave that give nothing any more,
 // and from the gate the actions that were open for nothing else.
-func takeBack(m managed, given windowsGiven, shared *sharing, now time.Time) (managed, windowsGiven) {
+func takeBack(m managed.Resource, given windowsGiven, shared *sharing, now time.Time) (managed.Resource, windowsGiven) {
 	over := func(a v1alpha1.Allowance) bool {
 		return allowance.OfWindowAlone(a) && (given.giver(m, now, a.Source.Name) == nil || shared.twinned())
 	}
 
-	rec := *m.record
+	rec := *m.Record
 	rec.Allowances = slices.DeleteFunc(slices.Clone(rec.Allowances), over)
 
 	var gave []string
 
-	for _, a := range underWay(m.record) {
+	for _, a := range managed.UnderWay(m.Record) {
 		if over(a) {
 			gave = append(gave, management.Acting(a.Mutations)...)
 		}
 	}
 
-	for _, a := range m.allowances {
+	for _, a := range m.Allowances {
 		if !over(a) {
 			continue
 		}
@@ -126,16 +127,16 @@ func takeBack(m managed, given windowsGiven, shared *sharing, now time.Time) (ma
 		rec.Windows = slices.DeleteFunc(slices.Clone(rec.Windows), func(o v1alpha1.GateWindow) bool { return o.Name == a.Source.Name })
 	}
 
-	if len(rec.Allowances) == len(m.record.Allowances) && len(given.over) == 0 {
+	if len(rec.Allowances) == len(m.Record.Allowances) && len(given.over) == 0 {
 		return m, given
 	}
 
-	m.allowances = slices.DeleteFunc(slices.Clone(m.allowances), over)
-	others := actionsOf(underWay(&rec))
+	m.Allowances = slices.DeleteFunc(slices.Clone(m.Allowances), over)
+	others := managed.ActionsOf(managed.UnderWay(&rec))
 	rec.Actions = slices.DeleteFunc(slices.Clone(rec.Actions), func(action string) bool {
 		return slices.Contains(gave, action) && !slices.Contains(others, action)
 	})
-	m.record = &rec
+	m.Record = &rec
 
 	return m, given
 }
@@ -147,16 +148,16 @@ func (given windowsGiven) overText() string {
 
 // noteWindows has a record that is written name the windows whose allowances it
 // takes up, and leaves out of what is written allowances that it does not.
-func (m managed) noteWindows(now time.Time, given windowsGiven, rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
-	if m.record != nil {
-		rec.Windows = slices.DeleteFunc(slices.Clone(m.record.Windows), func(o v1alpha1.GateWindow) bool {
+func noteWindows(m managed.Resource, now time.Time, given windowsGiven, rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
+	if m.Record != nil {
+		rec.Windows = slices.DeleteFunc(slices.Clone(m.Record.Windows), func(o v1alpha1.GateWindow) bool {
 			return !slices.ContainsFunc(given.windows, func(w v1alpha1.UpgradeAllowance) bool {
 				return w.GetUID() == o.UID && now.Before(w.Spec.ValidUntil.Time)
 			})
 		})
 	}
 
-	left := m.allowances
+	left := m.Allowances
 
 	for _, w := range given.giving {
 		if slices.ContainsFunc(rec.Allowances, givenBy(w.Name)) {
@@ -171,7 +172,7 @@ func (m managed) noteWindows(now time.Time, given windowsGiven, rec *v1alpha1.Ga
 
 // windowEnds is how long it is until the first window ends that holds the gate
 // open; zero where none does.
-func (given windowsGiven) windowEnds(m managed, now time.Time, by []v1alpha1.Allowance) time.Duration {
+func (given windowsGiven) windowEnds(m managed.Resource, now time.Time, by []v1alpha1.Allowance) time.Duration {
 	var out time.Duration
 
 	for _, a := range by {
@@ -192,20 +193,4 @@ func (given windowsGiven) windowEnds(m managed, now time.Time, by []v1alpha1.All
 // opensBy are the windows that a record is the first to name.
 func (given windowsGiven) opensBy(rec *v1alpha1.GateRecord) []v1alpha1.GateWindow {
 	return slices.DeleteFunc(slices.Clone(given.giving), func(w v1alpha1.GateWindow) bool { return !slices.Contains(rec.Windows, w) })
-}
-
-// driftShown is the first field in which the external system is shown to differ
-// from the spec; empty for none. Where a window holds the gate open by itself that
-// is waited for, and the gate settles then: what a provider wants besides is not
-// to be seen.
-func (m managed) driftShown() string {
-	if shown, _ := compare(resource.Map(m.u.Object, "spec", "forProvider"), resource.Map(m.u.Object, "status", "atProvider")); !shown {
-		return ""
-	}
-
-	if differs := Differing(m.u); len(differs) > 0 {
-		return differs[0].Field
-	}
-
-	return ""
 }

@@ -18,7 +18,7 @@ const (
 	ActionAll = "*"
 )
 
-// order is the order in which actions are written.
+// Order is the order in which actions are written.
 func Order() []string {
 	return []string{ActionObserve, ActionLateInitialize, ActionCreate, ActionUpdate, ActionDelete}
 }
@@ -58,7 +58,7 @@ func Supported(set []string) bool {
 // and written out.
 func Moved(set []string) bool { return !slices.Contains(set, ActionAll) && Supported(set) }
 
-// normalize writes out *, and brings a set into order without doubles.
+// Normalize writes out *, and brings a set into order without doubles.
 func Normalize(set []string) []string {
 	if slices.Contains(set, ActionAll) {
 		return Order()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -32,11 +33,11 @@ const (
 // EndingOf says how a managed resource ends that is being deleted.
 func EndingOf(u *unstructured.Unstructured) Ending {
 	switch {
-	case gate.Kept(u) != "" && !gate.Untouched(u):
+	case managed.Kept(u) != "" && !managed.Untouched(u):
 		return LeftBehind
 	case gate.MayDelete(u):
 		return Asked
-	case gate.AwaitsDelete(u) && slices.Contains(u.GetFinalizers(), gate.ProviderFinalizer):
+	case gate.AwaitsDelete(u) && slices.Contains(u.GetFinalizers(), managed.ProviderFinalizer):
 		return Awaited
 	default:
 		return LeftBehind

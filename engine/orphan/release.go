@@ -11,6 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -45,7 +46,7 @@ func KeepExternal(u *unstructured.Unstructured, gone Gone) (map[string]any, erro
 	}
 
 	switch {
-	case deleting && gate.MayDelete(u) && !gate.Orphans(u):
+	case deleting && gate.MayDelete(u) && !managed.Orphans(u):
 		return nil, fmt.Errorf("cannot orphan what %s %q stands for: %w", u.GetKind(), u.GetName(), ErrAsked)
 	case deleting && !awaited:
 		return nil, nil //nolint:nilnil // Nothing to do is no error.
@@ -77,14 +78,14 @@ func releasable(u *unstructured.Unstructured, owned bool) error {
 // more: nobody else can release the external object.
 func Unprovided(u *unstructured.Unstructured) map[string]any {
 	list := u.GetFinalizers()
-	if !slices.Contains(list, gate.ProviderFinalizer) {
+	if !slices.Contains(list, managed.ProviderFinalizer) {
 		return nil
 	}
 
 	left := []any{}
 
 	for _, f := range list {
-		if f != gate.ProviderFinalizer {
+		if f != managed.ProviderFinalizer {
 			left = append(left, f)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -71,7 +71,7 @@ func (s *summary) collect() {
 func (s *summary) fromOutside(o *Object) {
 	ref := RefTo(o.Unstructured)
 
-	for _, h := range gate.DriftEntries(o.Unstructured, s.Input.WithoutDrift) {
+	for _, h := range managed.DriftEntries(o.Unstructured, s.Input.WithoutDrift) {
 		h.Ref, h.Parent, h.ComposedResource = ref, &ref, resource.ComposedName(o.Unstructured)
 		h.Destroys = Destroys(o.GroupVersionKind().GroupKind(), o.Unstructured, h.Field)
 		s.add(&entry{HeldChange: h})
@@ -178,7 +178,7 @@ func (s *summary) entryOf(o *Object, h v1alpha1.HeldChange) *entry {
 
 // gated reports whether a managed resource has a gate, by its annotations alone.
 func gated(o *Object) bool {
-	return resource.Annotation(o.Unstructured, v1alpha1.AnnotationGate) != "" && !gate.Ungated(o.Unstructured)
+	return resource.Annotation(o.Unstructured, v1alpha1.AnnotationGate) != "" && !managed.Ungated(o.Unstructured)
 }
 
 // external reports whether a field of a managed resource is of what is outside.

@@ -55,17 +55,17 @@ func Warnings(list []Finding) []v1alpha1.TypeCheckingWarning {
 	return out
 }
 
-// report collects findings.
+// Report collects findings.
 type Report struct{ Findings []Finding }
 
-// add adds a finding about a field.
+// Add adds a finding about a field.
 func (r *Report) Add(item int, rule, at, message, remedy string) {
 	f := found(rule, at, message)
 	f.Item, f.Remedy = item, remedy
 	r.Findings = append(r.Findings, f)
 }
 
-// addWith adds a finding that is about another object besides.
+// AddWith adds a finding that is about another object besides.
 func (r *Report) AddWith(item, other int, rule, at, message, remedy string) {
 	r.Add(item, rule, at, message, remedy)
 
@@ -100,7 +100,7 @@ func withoutText(said string) string {
 	return strings.ReplaceAll(strings.Join(out, "; "), "ERROR: <input>:", "")
 }
 
-// addAll adds what was found in one object.
+// AddAll adds what was found in one object.
 func (r *Report) AddAll(item int, list []Finding) {
 	for _, f := range list {
 		f.Item = item
@@ -108,7 +108,7 @@ func (r *Report) AddAll(item int, list []Finding) {
 	}
 }
 
-// child reports whether a permission is about children, and not about what is outside.
+// Child reports whether a permission is about children, and not about what is outside.
 func Child(p v1alpha1.Permission) bool { return p.Relation != v1alpha1.RelationExternal }
 
 // ofChild reports whether a permission is about children of a kind.
@@ -116,10 +116,10 @@ func ofChild(p v1alpha1.Permission, gk schema.GroupKind) bool {
 	return Child(p) && NameOf(p).Matches(gk.WithVersion(""))
 }
 
-// nameOf is the kind of the children that a permission is about.
+// NameOf is the kind of the children that a permission is about.
 func NameOf(p v1alpha1.Permission) kind.Name { return kind.Name{Group: p.APIGroup, Kind: p.Kind} }
 
-// meets reports whether a match is about a kind that a name may mean.
+// Meets reports whether a match is about a kind that a name may mean.
 func Meets(m *v1alpha1.Match, n kind.Name) bool {
 	return policy.NamesKind(m, n.Kind) && (n.Group == "" || m.APIGroup == "" || n.Group == m.APIGroup)
 }

@@ -144,7 +144,7 @@ func Window(u *v1alpha1.UpgradeAllowance, named []kind.Served, schemas Schemas) 
 	return out[:min(len(out), maxWarnings)]
 }
 
-// ofWindow checks the paths that a window allows.
+// OfWindow checks the paths that a window allows.
 func (s Schemas) OfWindow(u *v1alpha1.UpgradeAllowance, named []kind.Served) []Finding {
 	kinds := WindowKinds([]v1alpha1.UpgradeAllowance{*u}, named)
 

@@ -26,14 +26,14 @@ const (
 	isValue
 )
 
-// part is a path or an expression of an object, which is checked by schemas.
+// Part is a path or an expression of an object, which is checked by schemas.
 type Part struct {
 	Written policy.Written
 
 	Kind partKind
 }
 
-// matchParts are those of what a policy matches.
+// MatchParts are those of what a policy matches.
 func MatchParts(m *v1alpha1.Match) []Part {
 	at := field.NewPath("spec", "match")
 
@@ -66,7 +66,7 @@ func gateParts(gate *v1alpha1.GateSettings) []Part {
 	return expressions(policy.Written{Text: gate.CloseWhen, Role: expression.RoleCondition, At: field.NewPath("spec", "gate", "closeWhen")})
 }
 
-// bindingParts are the conditions of a binding.
+// BindingParts are the conditions of a binding.
 func BindingParts(b *v1alpha1.AllowanceBinding) []Part {
 	list := make([]v1alpha1.MatchCondition, 0, len(b.Spec.MatchConditions))
 	for _, c := range b.Spec.MatchConditions {
@@ -76,7 +76,7 @@ func BindingParts(b *v1alpha1.AllowanceBinding) []Part {
 	return ConditionParts(list)
 }
 
-// conditionParts are the conditions of an Enforcement, or of a binding.
+// ConditionParts are the conditions of an Enforcement, or of a binding.
 func ConditionParts(list []v1alpha1.MatchCondition) []Part {
 	out := make([]Part, 0, len(list))
 

@@ -104,7 +104,7 @@ func checkComposed(p *v1alpha1.AllowancePolicySpec, readings []policy.ConditionR
 	return out
 }
 
-// overlap reports whether there may be a change that one of some patterns and another one
+// Overlap reports whether there may be a change that one of some patterns and another one
 // cover. What is no pattern covers nothing.
 func Overlap(patterns []string, other string) bool {
 	q, err := change.ParsePattern(other)

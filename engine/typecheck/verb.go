@@ -20,10 +20,10 @@ const (
 	ActionDelete = "Delete"
 )
 
-// verbs are all of them.
+// Verbs are all of them.
 func Verbs() []string { return []string{ActionCreate, ActionUpdate, ActionDelete} }
 
-// checkVerbs checks the verbs of External permissions. Other systems have
+// CheckVerbs checks the verbs of External permissions. Other systems have
 // different verbs, so that on most kinds only what resembles one of
 // Crossplane's is reported, and on managed resources every other one.
 func CheckVerbs(allow []v1alpha1.Permission, managed bool) []Finding {

@@ -23,6 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/message"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
@@ -120,7 +121,7 @@ func (e *Leftovers) record(ctx context.Context, u *unstructured.Unstructured) er
 
 	e.tellOrphaned(ctx, u, k, message.First(
 		fmt.Sprintf("External object %s of %s %s is orphaned: %s. Recorded in %s. kubectl kausality adopt",
-			orphan.ExternalName(u), u.GetKind(), resource.Name(u), cmp.Or(gate.Kept(u), "its deletion was not allowed"), k.where),
+			orphan.ExternalName(u), u.GetKind(), resource.Name(u), cmp.Or(managed.Kept(u), "its deletion was not allowed"), k.where),
 		fmt.Sprintf("External object %s of %s %s is orphaned. kubectl kausality adopt", orphan.ExternalName(u), u.GetKind(), resource.Name(u))))
 
 	return nil

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
@@ -193,7 +193,7 @@ func (o *Owners) passOn(ctx context.Context, parent *unstructured.Unstructured) 
 
 // inherits reports whether an object is to know what the deletion of a parent gives.
 func inherits(child, parent *unstructured.Unstructured) bool {
-	return owned(child, parent) && (management.Governed(child) || object.HasFinalizer(child)) && !gate.Ungated(child)
+	return owned(child, parent) && (management.Governed(child) || object.HasFinalizer(child)) && !managed.Ungated(child)
 }
 
 func owned(child, parent *unstructured.Unstructured) bool {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
@@ -67,7 +68,7 @@ const (
 // opening is one gate while it is open.
 type opening struct {
 	since   time.Time
-	wait    gate.Wait
+	wait    managed.Wait
 	overdue bool
 	broken  string
 }

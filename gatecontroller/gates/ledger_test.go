@@ -16,6 +16,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
@@ -26,7 +27,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	)
 
-	plan := func(move gate.Move, state v1alpha1.GateState, wait gate.Wait, overdue bool) *gate.Plan {
+	plan := func(move gate.Move, state v1alpha1.GateState, wait managed.Wait, overdue bool) *gate.Plan {
 		return &gate.Plan{Move: move, Record: v1alpha1.GateRecord{State: state, Since: metav1.NewTime(start)}, Wait: wait, Overdue: overdue}
 	}
 	record := func(state v1alpha1.GateState) *v1alpha1.GateRecord {
@@ -45,10 +46,10 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 				l.moved(gk, key, record(v1alpha1.GateClosed), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start.Add(100*time.Millisecond))
 
 				for range 3 {
-					l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, false))
+					l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, managed.WaitSynced, false))
 				}
 
-				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitExternal, false))
+				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, managed.WaitExternal, false))
 				l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, "", false), start.Add(350*time.Millisecond))
 
 				return nil
@@ -61,7 +62,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		"Restart": {
 			reason: "After a restart the record says since when.",
 			do: func(l *Ledger) []news {
-				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSettle, false))
+				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, managed.WaitSettle, false))
 				l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, "", false), start.Add(time.Hour))
 
 				return nil
@@ -73,7 +74,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 			do: func(l *Ledger) []news {
 				l.moved(gk, key, nil, plan(gate.TakeOver, v1alpha1.GateOpen, "", false), start)
 				l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start)
-				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitReady, false))
+				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, managed.WaitReady, false))
 
 				return nil
 			},
@@ -86,7 +87,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 			do: func(l *Ledger) []news {
 				out := make([]news, 0, 3)
 				for range 3 {
-					out = append(out, l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, true)))
+					out = append(out, l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, managed.WaitSynced, true)))
 				}
 
 				return out
@@ -97,7 +98,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		"CloseOverdue": {
 			reason: "Where it is closed at once it is told of all the same.",
 			do: func(l *Ledger) []news {
-				return []news{l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, gate.WaitSynced, true), start.Add(time.Minute))}
+				return []news{l.moved(gk, key, record(v1alpha1.GateOpen), plan(gate.CloseUp, v1alpha1.GateClosed, managed.WaitSynced, true), start.Add(time.Minute))}
 			},
 			want: []string{
 				"gate_moves_total{g,K,CloseOverdue} 1", "gate_open_seconds{g,K} 1, 60s", "gate_timeouts_total{g,K} 1", "gate_waits_total{g,K,Synced} 1",
@@ -121,7 +122,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 				out := make([]news, 0, 4)
 
 				for _, err := range []error{fixture.ErrBroken, fixture.ErrBroken, nil, fixture.ErrRefused} {
-					p := plan(gate.Stay, v1alpha1.GateOpen, gate.WaitCondition, false)
+					p := plan(gate.Stay, v1alpha1.GateOpen, managed.WaitCondition, false)
 					p.Broken = err
 					out = append(out, l.stays(gk, key, p))
 				}
@@ -143,7 +144,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 		"Gone": {
 			reason: "A gate that was open for the deletion ends with the resource; a resource without one says nothing.",
 			do: func(l *Ledger) []news {
-				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitGone, false))
+				l.stays(gk, key, plan(gate.Stay, v1alpha1.GateOpen, managed.WaitGone, false))
 				l.Gone(gk, key, start.Add(time.Second))
 				l.Gone(gk, key, start.Add(time.Second))
 
@@ -155,7 +156,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 			reason: "A gate that came open since it counts is told of once, also where it is to close by now; at first sight of a new resource, as such.",
 			do: func(l *Ledger) []news {
 				since := metav1.NewTime(start.Add(time.Hour))
-				came, first := plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, false), plan(gate.Stay, v1alpha1.GateOpen, gate.WaitReady, false)
+				came, first := plan(gate.Stay, v1alpha1.GateOpen, managed.WaitSynced, false), plan(gate.Stay, v1alpha1.GateOpen, managed.WaitReady, false)
 				came.Record.Since, first.Record.Since, first.Record.Creating = since, since, true
 				closes := plan(gate.CloseUp, v1alpha1.GateClosed, "", false)
 
@@ -177,7 +178,7 @@ func TestGatesAreCountedByWhatTheirRecordsSay(t *testing.T) {
 				for i := range 3 {
 					k := types.NamespacedName{Name: strconv.Itoa(i)}
 					l.moved(gk, k, record(v1alpha1.GateClosed), plan(gate.OpenUp, v1alpha1.GateOpen, "", false), start)
-					l.stays(gk, k, plan(gate.Stay, v1alpha1.GateOpen, gate.WaitSynced, true))
+					l.stays(gk, k, plan(gate.Stay, v1alpha1.GateOpen, managed.WaitSynced, true))
 					l.tell(gk, k, topicUnparsed, "broken")
 				}
 

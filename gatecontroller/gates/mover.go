@@ -20,6 +20,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
@@ -72,7 +73,7 @@ func (g *Mover) Reconcile(ctx context.Context, u *unstructured.Unstructured, kep
 
 	// 3. Nothing is to be moved.
 	if plan.Move == gate.Stay {
-		if ungated && gate.Unsupported(u) {
+		if ungated && managed.Unsupported(u) {
 			g.Events.Eventf(u, nil, corev1.EventTypeWarning, string(v1alpha1.EventReasonUngated), actionGate,
 				"The provider no longer supports management policies, and does nothing. Start it with --enable-management-policies")
 		}
@@ -180,7 +181,7 @@ func (g *Mover) warnShared(u *unstructured.Unstructured, plan *gate.Plan) {
 func (g *Mover) warnDrifted(u *unstructured.Unstructured) {
 	gk, key := u.GroupVersionKind().GroupKind(), client.ObjectKeyFromObject(u)
 
-	list := gate.DriftEntries(u, g.Opts.WithoutDrift)
+	list := managed.DriftEntries(u, g.Opts.WithoutDrift)
 
 	digests, text := make([]string, len(list)), ""
 	for i, e := range list {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -61,7 +61,7 @@ func (w Writer) AddFinalizer(ctx context.Context, u *unstructured.Unstructured) 
 // RemoveFinalizer takes our finalizer away. Of a managed resource that of a deletion in the foreground goes as well: its provider waits
 // until it is the last one to block the deletion, and the garbage collector until what the provider needs is deleted.
 func (w Writer) RemoveFinalizer(ctx context.Context, u *unstructured.Unstructured) error {
-	return w.letGo(ctx, u, resource.IsManaged(u) && slices.Contains(u.GetFinalizers(), gate.ProviderFinalizer))
+	return w.letGo(ctx, u, resource.IsManaged(u) && slices.Contains(u.GetFinalizers(), managed.ProviderFinalizer))
 }
 
 // LetGo takes our finalizer away of what goes without something that stays: a deletion in the foreground would wait for that for good.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -27,7 +27,7 @@ type fingerprint [16]byte
 // Observe hears of an object that is there. Where something new is said of what is held of it, or
 // of what was made of what is approved, its root is reconciled.
 func (r *Reconciler) Observe(ctx context.Context, u *unstructured.Unstructured) error {
-	drift := gate.DriftEntries(u, r.WithoutDrift)
+	drift := managed.DriftEntries(u, r.WithoutDrift)
 	key, holds := pending.KeyOfObject(u), len(drift) > 0 || holds(u)
 	if !holds && !r.index.involved(key, parentUID(u)) {
 		return nil // Most objects, most of the time.

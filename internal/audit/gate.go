@@ -14,6 +14,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -48,7 +49,7 @@ func Gate(u *unstructured.Unstructured, now time.Time, opts gate.Options) []Find
 
 // drifted is of what somebody has changed of the external object since the gate closed.
 func drifted(u *unstructured.Unstructured, without management.Kinds) []Finding {
-	list := gate.DriftEntries(u, without)
+	list := managed.DriftEntries(u, without)
 	if len(list) == 0 {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/pending"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -41,7 +41,7 @@ func Held(objects []*unstructured.Unstructured) []v1alpha1.HeldChange {
 	}
 
 	for _, u := range objects {
-		gated[u.GetUID()] = management.Governed(u) && !gate.Ungated(u)
+		gated[u.GetUID()] = management.Governed(u) && !managed.Ungated(u)
 	}
 
 	for _, u := range objects {
@@ -75,8 +75,8 @@ func heldOn(u *unstructured.Unstructured) []v1alpha1.HeldChange {
 
 	// Where nobody has changed the spec since the gate closed, what differs was changed outside.
 	rec, err := allowance.ParseGate(u)
-	if err == nil && rec != nil && !gate.Ungated(u) && rec.Generation == resource.Generation(u) {
-		held = append(held, gate.DriftEntries(u, nil)...)
+	if err == nil && rec != nil && !managed.Ungated(u) && rec.Generation == resource.Generation(u) {
+		held = append(held, managed.DriftEntries(u, nil)...)
 	}
 
 	for i := range held {

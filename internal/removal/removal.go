@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/orphan"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -98,7 +98,7 @@ func planFor(u *unstructured.Unstructured, opts Options) (Plan, error) {
 	plan := Plan{}
 	spec, metadata := map[string]any{}, map[string]any{}
 
-	if management.Governed(u) && !gate.Ungated(u) {
+	if management.Governed(u) && !managed.Ungated(u) {
 		if err := plan.leave(u, opts, spec, metadata); err != nil {
 			return Plan{}, err
 		}

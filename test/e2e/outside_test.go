@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
@@ -335,7 +335,7 @@ func TestWhatComesBackFromABackupDestroysNothing(t *testing.T) { //nolint:tparal
 		backup.SetGroupVersionKind(part.GroupVersionKind())
 		backup.SetName(part.GetName() + "-backup")
 		backup.SetNamespace(part.GetNamespace())
-		backup.SetFinalizers([]string{gate.ProviderFinalizer})
+		backup.SetFinalizers([]string{managed.ProviderFinalizer})
 
 		owners := part.GetOwnerReferences()
 		owners[0].UID = "of-before"

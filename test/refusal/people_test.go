@@ -16,9 +16,9 @@ import (
 // mayRead are the files that read a text with a regular expression, or search a message, and of what.
 func mayRead() map[string]string {
 	return map[string]string{
-		"engine/mask/name.go":    "URLs, for credentials in them",
-		"engine/gate/ungated.go": "what a provider says, which has no other form",
-		"engine/gate/gone.go":    "what a provider says, which has no other form",
+		"engine/mask/name.go":            "URLs, for credentials in them",
+		"engine/gate/managed/ungated.go": "what a provider says, which has no other form",
+		"engine/gate/managed/gone.go":    "what a provider says, which has no other form",
 	}
 }
 

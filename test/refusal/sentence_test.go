@@ -16,7 +16,8 @@ import (
 
 // compilers are the sources of what compiles our kinds.
 var compilers = []string{
-	"engine/policy/*.go", "engine/expression/*.go", "engine/enforcement/*.go", "engine/upgradeallowance/*.go", "engine/change/pattern.go", "webhook/validate.go",
+	"engine/policy/*.go", "engine/expression/*.go", "engine/enforcement/*.go", "engine/upgradeallowance/*.go", "engine/change/pattern.go",
+	"webhook/validate.go",
 }
 
 // sentences are the texts with which these sources report a field, and those of their errors.

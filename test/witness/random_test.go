@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
@@ -444,7 +444,7 @@ func (y *play) drift(ctx context.Context) error {
 		return err
 	}
 
-	if !gate.Existing(u) {
+	if !managed.Existing(u) {
 		y.want["connections"] = y.connections
 	}
 

@@ -15,7 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
@@ -69,7 +69,7 @@ func follows(o request.Objects, outside request.External, c change.Change) []str
 	_, set := resource.Value(o.Old.Object, "spec", "managementPolicies")
 
 	switch {
-	case gate.Ungated(o.Old) || !set && !management.Governed(o.Old):
+	case managed.Ungated(o.Old) || !set && !management.Governed(o.Old):
 		return nil
 	case c.Field == v1alpha1.MutationDelete:
 		return []string{management.ActionDelete}
@@ -119,15 +119,15 @@ func wholeValue(u *unstructured.Unstructured) (any, bool) {
 // Replaces reports whether a change has a managed resource behind a gate stand for another external object.
 func Replaces(o request.Objects, outside request.External, c change.Change) bool {
 	return outside.Gated && o.Old != nil && o.New != nil && c.Field != v1alpha1.MutationDelete &&
-		identity.Changes(o.Old, o.New, c.Path, outside.Identity) && gate.Stands(o.Old)
+		identity.Changes(o.Old, o.New, c.Path, outside.Identity) && managed.Stands(o.Old)
 }
 
 // Succeeded reports whether a deletion would take an external object from another composed resource, which is to stand for it. Only
 // who approves exactly that has seen it.
 func Succeeded(o request.Objects, outside request.External, found finding.Finding) bool {
-	return o.Operation == request.OperationDelete && outside.Successor != "" && found.Approval == "" && gate.Stands(o.Old) &&
-		gate.Kept(o.Old) == "" &&
-		!gate.Orphans(o.Old)
+	return o.Operation == request.OperationDelete && outside.Successor != "" && found.Approval == "" && managed.Stands(o.Old) &&
+		managed.Kept(o.Old) == "" &&
+		!managed.Orphans(o.Old)
 }
 
 // TakesFromSuccessor names what it takes.

@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -39,7 +39,7 @@ func Stays(
 	}
 
 	if Replaces(o, outside, f.Change) {
-		return !allow(f.Cause.External, gate.MakesAnew) && !injects(o, auth, f, gate.MakesAnew)
+		return !allow(f.Cause.External, managed.MakesAnew) && !injects(o, auth, f, managed.MakesAnew)
 	}
 
 	return GoesOut(f.Change) && outside.Gated && !request.BuildsUp(o, by, how, now) && !allow(f.Cause.External, LetsOut) &&
@@ -73,7 +73,7 @@ func allow(list []v1alpha1.Allowance, is func([]string) bool) bool {
 // LetsOut reports whether actions make of the external object what the spec says: by
 // an update, or by making it anew.
 func LetsOut(actions []string) bool {
-	return slices.Contains(management.Acting(actions), management.ActionUpdate) || gate.MakesAnew(actions)
+	return slices.Contains(management.Acting(actions), management.ActionUpdate) || managed.MakesAnew(actions)
 }
 
 // injects reports whether a policy about the object's kind gives External actions of a kind for an allowed change.

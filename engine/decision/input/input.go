@@ -12,7 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
@@ -131,5 +131,5 @@ func (in *Inputs) AsDeletion() *Inputs {
 
 // ReadGated reads whether a gate stands before a managed resource.
 func ReadGated(o request.Objects, by request.Writer) bool {
-	return o.Operation == request.OperationUpdate && management.Governed(o.Old) && !gate.Ungated(o.Old) && !by.IsProvider() && !by.IsManager()
+	return o.Operation == request.OperationUpdate && management.Governed(o.Old) && !managed.Ungated(o.Old) && !by.IsProvider() && !by.IsManager()
 }

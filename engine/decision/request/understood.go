@@ -11,7 +11,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
@@ -52,7 +52,7 @@ func readers() map[string]func(*unstructured.Unstructured) error {
 			return err
 		},
 		v1alpha1.AnnotationGate: func(u *unstructured.Unstructured) error {
-			_, err := gate.ParseRecord(u)
+			_, err := managed.ParseRecord(u)
 
 			return err
 		},
@@ -93,8 +93,8 @@ func NotUnderstood(u *unstructured.Unstructured) []Misread {
 		}
 	}
 
-	for _, key := range gate.UnknownAnnotations(u) {
-		out = append(out, Misread{Key: key, Err: gate.UnknownError(key)})
+	for _, key := range managed.UnknownAnnotations(u) {
+		out = append(out, Misread{Key: key, Err: managed.UnknownError(key)})
 	}
 
 	return out

@@ -10,7 +10,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -36,7 +36,7 @@ func byDeletion(o request.Objects, by request.Writer, problems *request.Problems
 		}}, true
 	}
 
-	if gate.Orphans(o.Old) {
+	if managed.Orphans(o.Old) {
 		return finding.Finding{Cause: implicit(o, by, problems, v1alpha1.MutationDelete)}, true
 	}
 

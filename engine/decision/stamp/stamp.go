@@ -23,7 +23,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/rule"
-	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -288,8 +288,8 @@ func writeAllowances(
 	}
 
 	pruned := carried(have)
-	if gate.Free(s.Object) {
-		pruned, granted = gate.Unopened(pruned), gate.Unopened(granted)
+	if managed.Free(s.Object) {
+		pruned, granted = managed.Unopened(pruned), managed.Unopened(granted)
 	}
 
 	if len(granted) == 0 && len(pruned) == len(have) {

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package managed
 
 import (
 	"slices"
@@ -25,9 +25,9 @@ import (
 // an XR may do while it is built up comes to Update once the provider has
 // recorded that it made the external object itself.
 
-// made reports whether a resource's provider has recorded that it made the external
+// Made reports whether a resource's provider has recorded that it made the external
 // object, for this resource and not for one that it was copied from.
-func made(u *unstructured.Unstructured) bool {
+func Made(u *unstructured.Unstructured) bool {
 	return madeSince(u, bornAt(u))
 }
 
@@ -52,7 +52,7 @@ func saysSince(u *unstructured.Unstructured, key string, since time.Time) bool {
 
 // tried reports whether a provider has made the external object, or has tried to.
 func tried(u *unstructured.Unstructured) bool {
-	return made(u) || saysSince(u, annotationPending, bornAt(u))
+	return Made(u) || saysSince(u, annotationPending, bornAt(u))
 }
 
 // begun reports whether a resource's provider has begun to create the external object, and has not recorded what came of
@@ -86,107 +86,107 @@ func implicit(a v1alpha1.Allowance) bool {
 
 // unmade reports whether an action of an allowance is not to be served, because
 // the provider has not made the external object, or has made it what the spec says.
-func (m managed) unmade(limits limits, now time.Time, a v1alpha1.Allowance, action string) bool {
+func (m Resource) unmade(limits Limits, now time.Time, a v1alpha1.Allowance, action string) bool {
 	switch {
 	case !implicit(a):
 		return false
-	case made(m.u):
-		lacks, _ := m.lacksUpdate(limits, now)
+	case Made(m.Object):
+		lacks, _ := m.LacksUpdate(limits, now)
 
-		return action == management.ActionUpdate && m.creating() && !slices.Contains(m.record.Actions, management.ActionUpdate) && !lacks
+		return action == management.ActionUpdate && m.Creating() && !slices.Contains(m.Record.Actions, management.ActionUpdate) && !lacks
 	default:
-		return action == management.ActionUpdate || !m.fresh() && !m.creating()
+		return action == management.ActionUpdate || !m.fresh() && !m.Creating()
 	}
 }
 
-// lacksUpdate reports whether the external object that the provider has made is not all that the spec says, as far as the
+// LacksUpdate reports whether the external object that the provider has made is not all that the spec says, as far as the
 // provider shows it, or when to ask again. A provider shows nothing before it observes what it made.
-func (m managed) lacksUpdate(limits limits, now time.Time) (lacks bool, again time.Duration) {
-	want, have := resource.Map(m.u.Object, "spec", "forProvider"), resource.Map(m.u.Object, "status", "atProvider")
+func (m Resource) LacksUpdate(limits Limits, now time.Time) (lacks bool, again time.Duration) {
+	want, have := resource.Map(m.Object.Object, "spec", "forProvider"), resource.Map(m.Object.Object, "status", "atProvider")
 
-	if _, missing := m.synced(resource.Generation(m.u)); missing != "" || m.whole() && !m.leaves() {
+	if _, missing := m.synced(resource.Generation(m.Object)); missing != "" || m.whole() && !m.leaves() {
 		return false, 0
 	}
 
-	if shown, _ := compare(want, have); shown || m.ready() {
+	if shown, _ := compare(want, have); shown || m.Ready() {
 		return true, 0
 	}
 
-	left := max(0, m.terms(limits).settle-now.Sub(m.steadySince()))
+	left := max(0, m.Terms(limits).settle-now.Sub(m.steadySince()))
 
 	return left == 0, left
 }
 
 // leaves reports whether the spec no longer has what the external object was made with, by the trace: what is not wanted
 // is not to be missed in what the provider shows.
-func (m managed) leaves() bool {
-	entries, _ := allowance.ParseTrace(m.u) // What does not parse names nothing.
+func (m Resource) leaves() bool {
+	entries, _ := allowance.ParseTrace(m.Object) // What does not parse names nothing.
 
 	return slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool {
 		path, err := fieldpath.Parse(e.Field)
-		if err != nil || !strings.HasPrefix(e.Field, "spec.forProvider.") || m.record == nil || e.Generation <= m.record.Generation {
+		if err != nil || !strings.HasPrefix(e.Field, "spec.forProvider.") || m.Record == nil || e.Generation <= m.Record.Generation {
 			return false
 		}
 
-		_, there := path.In(m.u.Object)
+		_, there := path.In(m.Object.Object)
 
 		return !there
 	})
 }
 
 // fresh reports whether the resource is new, to be made, and was perhaps made paused.
-func (m managed) fresh() bool {
-	return m.record == nil && (len(m.current) == 0 || slices.Contains(m.current, management.ActionCreate))
+func (m Resource) fresh() bool {
+	return m.Record == nil && (len(m.Current) == 0 || slices.Contains(m.Current, management.ActionCreate))
 }
 
-// creating reports whether the gate is open for the resource's first creation.
-func (m managed) creating() bool {
-	return m.record != nil && m.record.Creating
+// Creating reports whether the gate is open for the resource's first creation.
+func (m Resource) Creating() bool {
+	return m.Record != nil && m.Record.Creating
 }
 
-// unknown reports whether the external object of a resource may have existed before
+// Unknown reports whether the external object of a resource may have existed before
 // it, which is not known yet.
-func (m managed) unknown() bool {
-	acting := m.current
-	if m.record != nil {
-		acting = m.record.Actions
+func (m Resource) Unknown() bool {
+	acting := m.Current
+	if m.Record != nil {
+		acting = m.Record.Actions
 	}
 
-	return (m.record == nil || m.creating()) && !slices.Contains(acting, management.ActionUpdate) && !made(m.u)
+	return (m.Record == nil || m.Creating()) && !slices.Contains(acting, management.ActionUpdate) && !Made(m.Object)
 }
 
-// existing reports whether a record that is written now is of a resource whose
+// Existing reports whether a record that is written now is of a resource whose
 // external object existed, and was not made since what the spec says.
-func (m managed) existing() bool {
-	if m.record == nil { // Its provider may not create it, or is content without.
-		return m.unknown() && (!slices.Contains(m.current, management.ActionCreate) || m.ready())
+func (m Resource) Existing() bool {
+	if m.Record == nil { // Its provider may not create it, or is content without.
+		return m.Unknown() && (!slices.Contains(m.Current, management.ActionCreate) || m.Ready())
 	}
 
-	return m.record.Existed
+	return m.Record.Existed
 }
 
-// existed reports whether the external object of a resource whose gate is open for
+// Existed reports whether the external object of a resource whose gate is open for
 // its first creation, or for its replacement, was there before: its provider may create it, did not, and
 // is content.
-func (m managed) existed(limits limits, now time.Time) bool {
-	if !m.creates() || begun(m.u) ||
-		slices.Contains(m.record.Actions, management.ActionUpdate) || !slices.Contains(m.record.Actions, management.ActionCreate) {
+func (m Resource) Existed(limits Limits, now time.Time) bool {
+	if !m.creates() || begun(m.Object) ||
+		slices.Contains(m.Record.Actions, management.ActionUpdate) || !slices.Contains(m.Record.Actions, management.ActionCreate) {
 		return false
 	}
 
-	synced, missing := m.synced(m.record.Generation)
+	synced, missing := m.synced(m.Record.Generation)
 
 	// Without a generation it may be from before the opening.
-	return missing == "" && (synced.ObservedGeneration != 0 || now.Sub(m.record.Since.Time) >= limits.settle)
+	return missing == "" && (synced.ObservedGeneration != 0 || now.Sub(m.Record.Since.Time) >= limits.Settle)
 }
 
 // creates reports whether the gate is open to have the external object made, which its provider has not done.
-func (m managed) creates() bool {
-	if m.creating() {
-		return !made(m.u)
+func (m Resource) creates() bool {
+	if m.Creating() {
+		return !Made(m.Object)
 	}
 
-	return m.record != nil && m.behind(m.record.Actions) != nil && !madeSince(m.u, m.record.Since.Time)
+	return m.Record != nil && m.Behind(m.Record.Actions) != nil && !madeSince(m.Object, m.Record.Since.Time)
 }
 
 // whole is what an allowance is for that is for all that differs.
@@ -194,29 +194,29 @@ func whole(field string) bool {
 	return field == v1alpha1.MutationCreate || field == "spec" || field == "spec.forProvider"
 }
 
-// withholdUpdate takes Update from what is pending of a resource whose external
+// WithholdUpdate takes Update from what is pending of a resource whose external
 // object existed, unless it is for all in which that differs: one update makes
 // all of the spec.
-func (m managed) withholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
+func (m Resource) WithholdUpdate(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
 	pending = m.withholdLost(pending)
 
-	if !m.existing() && !m.unknown() {
+	if !m.Existing() && !m.Unknown() {
 		return m.withholdDrift(pending)
 	}
 
 	asked := m.askedFields(pending)
-	if slices.ContainsFunc(asked, whole) || covers(asked, Differing(m.u)) {
+	if slices.ContainsFunc(asked, whole) || covers(asked, Differing(m.Object)) {
 		return pending
 	}
 
-	return without(pending, management.ActionUpdate)
+	return Without(pending, management.ActionUpdate)
 }
 
 // askedFields are the fields that allowances with Update are for.
-func (m managed) askedFields(pending []v1alpha1.Allowance) []string {
+func (m Resource) askedFields(pending []v1alpha1.Allowance) []string {
 	var asked []string
 
-	entries, _ := allowance.ParseTrace(m.u) // What does not parse names nothing.
+	entries, _ := allowance.ParseTrace(m.Object) // What does not parse names nothing.
 
 	for _, a := range pending {
 		if !slices.Contains(a.Mutations, management.ActionUpdate) {
@@ -247,7 +247,7 @@ func covers(asked []string, differing []change.Change) bool {
 // Existing reports whether a managed resource stands for an external object that
 // existed before it, and that was never made what its spec says.
 func Existing(u *unstructured.Unstructured) bool {
-	rec, err := parseRecord(u)
+	rec, err := ParseRecord(u)
 
 	return err == nil && rec != nil && rec.Existed && rec.State != v1alpha1.GateUngated
 }
@@ -323,4 +323,16 @@ func sameSet(a, b []any) bool {
 	}
 
 	return len(left) == 0
+}
+
+// Ready reports whether the resource was ready at its present generation.
+func (m Resource) Ready() bool {
+	r, ok := resource.ConditionOf(m.Object, resource.ConditionReady)
+	if !ok || !r.True() {
+		return false
+	}
+
+	_, missing := m.synced(resource.Generation(m.Object))
+
+	return missing == ""
 }

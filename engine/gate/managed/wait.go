@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package managed
 
 import "time"
 
@@ -27,16 +27,16 @@ const (
 	WaitGone Wait = "Gone"
 )
 
-// lack is what is missing until a change has landed; of the zero value nothing
+// Lack is what is missing until a change has landed; of the zero value nothing
 // is.
-type lack struct {
-	wait Wait
+type Lack struct {
+	Wait Wait
 	// text says it for a person.
-	text string
+	Text string
 	// again is when to check again, where time alone decides.
-	again time.Duration
+	Again time.Duration
 	// broken is why it cannot be known, where that is so.
-	broken error
+	Broken error
 }
 
-func (l lack) nothing() bool { return l.wait == "" }
+func (l Lack) Nothing() bool { return l.Wait == "" }

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package managed
 
 import (
 	"cmp"
@@ -25,37 +25,37 @@ import (
 // Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/reconciler/managed/reconciler.go, errExternalResourceNotExist.
 const textGone = "external resource does not exist"
 
-// shutSet is the set of a closed gate. Of what is being deleted LateInitialize stays: a provider that may only observe does not
+// ShutSet is the set of a closed gate. Of what is being deleted LateInitialize stays: a provider that may only observe does not
 // let go of what is gone.
-func (m managed) shutSet() []string {
-	if resource.Deleting(m.u) {
-		return management.Closed(m.desired, m.late)
+func (m Resource) ShutSet() []string {
+	if resource.Deleting(m.Object) {
+		return management.Closed(m.Desired, m.LateInitialize)
 	}
 
 	return []string{management.ActionObserve}
 }
 
-// isShut reports whether a set that is in force is that of a closed gate, of this version or of a former one.
-func (m managed) isShut() bool {
-	return management.Same(m.current, []string{management.ActionObserve}) || management.Same(m.current, management.Closed(m.desired, m.late))
+// IsShut reports whether a set that is in force is that of a closed gate, of this version or of a former one.
+func (m Resource) IsShut() bool {
+	return management.Same(m.Current, []string{management.ActionObserve}) || management.Same(m.Current, management.Closed(m.Desired, m.LateInitialize))
 }
 
-// saysGone reports whether a provider says of a managed resource that its external object does not exist.
-func saysGone(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
+// SaysGone reports whether a provider says of a managed resource that its external object does not exist.
+func SaysGone(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
 	c, ok := resource.ConditionOf(u, resource.ConditionSynced)
 
 	return ok && !c.True() && strings.Contains(c.Message, textGone) && rec != nil &&
 		(c.ObservedGeneration == 0 || c.ObservedGeneration >= rec.Generation)
 }
 
-// lost reports whether the external object of a managed resource was there, and is gone without its provider having deleted it.
-func lost(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
-	return saysGone(u, rec) && rec.State == v1alpha1.GateClosed && !resource.Deleting(u) && (made(u) || shown(u))
+// Lost reports whether the external object of a managed resource was there, and is gone without its provider having deleted it.
+func Lost(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
+	return SaysGone(u, rec) && rec.State == v1alpha1.GateClosed && !resource.Deleting(u) && (Made(u) || shown(u))
 }
 
 // looksForDrift reports whether drift is looked for of the resource's kind.
-func (m managed) looksForDrift() bool {
-	return m.drifts
+func (m Resource) looksForDrift() bool {
+	return m.LooksForDrift
 }
 
 // objectOf stands for what the external system itself says which object it is; empty where it says nothing.
@@ -71,26 +71,26 @@ func objectOf(u *unstructured.Unstructured) string {
 // objectNow is what a record that closes a gate says of that. Where it was open to have the object made, and its provider has made one,
 // the provider shows that when it looks again: what another one made meanwhile is not that. Where it was not open to change it, what is
 // shown is no news.
-func (m managed) objectNow(rec *v1alpha1.GateRecord) string {
-	was := m.record
+func (m Resource) objectNow(rec *v1alpha1.GateRecord) string {
+	was := m.Record
 
 	switch {
 	case was == nil || was.Creating:
-		return objectOf(m.u)
+		return objectOf(m.Object)
 	case slices.Contains(was.Actions, management.ActionCreate) && was.State == v1alpha1.GateOpen:
-		return m.objectBefore()
+		return m.ObjectBefore()
 	case was.State == v1alpha1.GateClosed || len(rec.Actions) > 0 || !slices.Contains(was.Actions, management.ActionUpdate):
-		return cmp.Or(was.Object, objectOf(m.u))
+		return cmp.Or(was.Object, objectOf(m.Object))
 	default:
-		return objectOf(m.u)
+		return objectOf(m.Object)
 	}
 }
 
-// objectBefore is what the record says of that as long as nothing is known of another one: where the gate is open to have one made, and
+// ObjectBefore is what the record says of that as long as nothing is known of another one: where the gate is open to have one made, and
 // its provider has done so, what was there before says nothing.
-func (m managed) objectBefore() string {
-	was := m.record
-	if was.State == v1alpha1.GateOpen && slices.Contains(was.Actions, management.ActionCreate) && madeSince(m.u, was.Since.Time) {
+func (m Resource) ObjectBefore() string {
+	was := m.Record
+	if was.State == v1alpha1.GateOpen && slices.Contains(was.Actions, management.ActionCreate) && madeSince(m.Object, was.Since.Time) {
 		return ""
 	}
 
@@ -105,23 +105,23 @@ func another(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
 	return rec.Object != "" && is != "" && is != rec.Object
 }
 
-// replacedOutside reports so while the gate is closed.
-func replacedOutside(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
+// ReplacedOutside reports so while the gate is closed.
+func ReplacedOutside(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
 	return rec != nil && rec.State == v1alpha1.GateClosed && !resource.Deleting(u) && another(u, rec)
 }
 
 // withholdLost takes Update from what is pending of a resource whose external object is gone, where to update it would be to make it,
 // which takes Create, or is another one, until that is approved.
-func (m managed) withholdLost(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
-	actions := actionsOf(pending)
+func (m Resource) withholdLost(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
+	actions := ActionsOf(pending)
 
 	switch {
 	case !slices.Contains(actions, management.ActionUpdate) || !m.looksForDrift():
 		return pending
-	case lost(m.u, m.record) && !slices.Contains(actions, management.ActionCreate):
-		return without(pending, management.ActionUpdate)
-	case replacedOutside(m.u, m.record) && !approves(pending, anotherEntry(m.u).Digest):
-		return without(pending, management.ActionUpdate)
+	case Lost(m.Object, m.Record) && !slices.Contains(actions, management.ActionCreate):
+		return Without(pending, management.ActionUpdate)
+	case ReplacedOutside(m.Object, m.Record) && !approves(pending, anotherEntry(m.Object).Digest):
+		return Without(pending, management.ActionUpdate)
 	default:
 		return pending
 	}

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package managed
 
 import (
 	"cmp"
@@ -13,54 +13,54 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// missingGone is what a gate that is open for a deletion waits for.
-const missingGone = "waiting for the resource to be gone"
+// MissingGone is what a gate that is open for a deletion waits for.
+const MissingGone = "waiting for the resource to be gone"
 
-// landed says what is still missing until the allowed change is in the
+// Landed says what is still missing until the allowed change is in the
 // external system.
-func (m managed) landed(limits limits, now time.Time) lack {
-	if slices.Equal(management.Acting(m.record.Actions), []string{management.ActionDelete}) {
-		return lack{wait: WaitGone, text: missingGone}
+func (m Resource) Landed(limits Limits, now time.Time) Lack {
+	if slices.Equal(management.Acting(m.Record.Actions), []string{management.ActionDelete}) {
+		return Lack{Wait: WaitGone, Text: MissingGone}
 	}
 
 	// (a) The provider has reconciled with the gate open. The allowance's own
 	// generation does not count: with the gate closed it is reported as synced
 	// too, and nothing was applied.
-	generation := m.record.Generation
-	if m.record.Creating { // What came since is built as well.
-		generation = max(generation, resource.Generation(m.u))
+	generation := m.Record.Generation
+	if m.Record.Creating { // What came since is built as well.
+		generation = max(generation, resource.Generation(m.Object))
 	}
 
 	synced, missing := m.synced(generation)
 	if missing != "" {
-		return lack{wait: WaitSynced, text: missing}
+		return Lack{Wait: WaitSynced, Text: missing}
 	}
 
 	// (b) Nothing runs in the background or has failed there.
 	if missing := m.asyncOperation(); missing != "" {
-		return lack{wait: WaitOperation, text: missing}
+		return Lack{Wait: WaitOperation, Text: missing}
 	}
 
 	// (c) The external system shows the new values, or the policy's own
 	// condition holds; a new one is ready.
-	t := m.terms(limits)
+	t := m.Terms(limits)
 
 	shown, missed := m.result(t)
-	if !missed.nothing() {
+	if !missed.Nothing() {
 		return missed
 	}
 
 	if shown && m.saidSince(synced) && !m.overtaken() {
-		return lack{}
+		return Lack{}
 	}
 
 	// Where it shows none of them, or nothing can be known from what it shows, (a)
 	// and (b) must hold for a while.
 	if left := t.settle - now.Sub(m.steadySince()); left > 0 {
-		return lack{wait: WaitSettle, text: "waiting for the change to settle", again: left}
+		return Lack{Wait: WaitSettle, Text: "waiting for the change to settle", Again: left}
 	}
 
-	return lack{}
+	return Lack{}
 }
 
 // synced returns the Synced condition, and what is missing until it says that
@@ -71,8 +71,8 @@ func (m managed) landed(limits limits, now time.Time) lack {
 // upjet's callback at the end of an asynchronous operation, and a gate that
 // waited for it would stay open for ever. Such a condition may be from before
 // the opening: see saidSince.
-func (m managed) synced(generation int64) (c resource.Condition, missing string) {
-	c, ok := resource.ConditionOf(m.u, resource.ConditionSynced)
+func (m Resource) synced(generation int64) (c resource.Condition, missing string) {
+	c, ok := resource.ConditionOf(m.Object, resource.ConditionSynced)
 
 	switch {
 	case !ok:
@@ -86,9 +86,9 @@ func (m managed) synced(generation int64) (c resource.Condition, missing string)
 	}
 }
 
-// generations reports whether the provider says which generation it has synced, as far as it has said anything.
-func (m managed) generations() bool {
-	c, ok := resource.ConditionOf(m.u, resource.ConditionSynced)
+// Generations reports whether the provider says which generation it has synced, as far as it has said anything.
+func (m Resource) Generations() bool {
+	c, ok := resource.ConditionOf(m.Object, resource.ConditionSynced)
 
 	return !ok || c.ObservedGeneration != 0
 }
@@ -98,7 +98,7 @@ func (m managed) generations() bool {
 // it has a generation, and is no older than the operation's end. One that is
 // not proves nothing before it has settled, whatever the status shows: upjet's
 // callback sets Synced when an operation ends, and the status is from before.
-func (m managed) saidSince(synced resource.Condition) bool {
+func (m Resource) saidSince(synced resource.Condition) bool {
 	said, _ := time.Parse(time.RFC3339, synced.LastTransitionTime)
 
 	return synced.ObservedGeneration != 0 &&
@@ -109,9 +109,9 @@ func (m managed) saidSince(synced resource.Condition) bool {
 // that another change has overtaken. It reports the later one as synced all the
 // same, and if that takes the first one back, the external system shows the
 // wanted values until the first one is made.
-func (m managed) overtaken() bool {
-	_, works := resource.ConditionOf(m.u, resource.ConditionLastAsyncOperation)
-	_, announces := resource.ConditionOf(m.u, resource.ConditionAsyncOperation)
+func (m Resource) overtaken() bool {
+	_, works := resource.ConditionOf(m.Object, resource.ConditionLastAsyncOperation)
+	_, announces := resource.ConditionOf(m.Object, resource.ConditionAsyncOperation)
 
 	if !works && !announces {
 		return false
@@ -119,7 +119,7 @@ func (m managed) overtaken() bool {
 
 	generations := map[int64]bool{}
 
-	for _, a := range underWay(m.record) {
+	for _, a := range UnderWay(m.Record) {
 		generations[a.Generation] = true
 	}
 
@@ -131,16 +131,16 @@ func (m managed) overtaken() bool {
 // own move. A transition that lies in the future, for clocks differ, is waited
 // for: settling late keeps a gate open for longer, settling early loses a
 // change. One without a readable time counts as before the move.
-func (m managed) steadySince() time.Time {
-	return m.latest(m.record.Since.Time,
+func (m Resource) steadySince() time.Time {
+	return m.latest(m.Record.Since.Time,
 		resource.ConditionSynced, resource.ConditionAsyncOperation, resource.ConditionLastAsyncOperation)
 }
 
 // latest returns the latest transition of some conditions, if that is after a
 // time.
-func (m managed) latest(since time.Time, types ...string) time.Time {
+func (m Resource) latest(since time.Time, types ...string) time.Time {
 	for _, typ := range types {
-		c, _ := resource.ConditionOf(m.u, typ)
+		c, _ := resource.ConditionOf(m.Object, typ)
 
 		if t, err := time.Parse(time.RFC3339, c.LastTransitionTime); err == nil && t.After(since) {
 			since = t
@@ -151,12 +151,12 @@ func (m managed) latest(since time.Time, types ...string) time.Time {
 }
 
 // asyncOperation says what an asynchronous provider is still at.
-func (m managed) asyncOperation() string {
-	if c, ok := resource.ConditionOf(m.u, resource.ConditionAsyncOperation); ok && c.Reason == "Ongoing" {
+func (m Resource) asyncOperation() string {
+	if c, ok := resource.ConditionOf(m.Object, resource.ConditionAsyncOperation); ok && c.Reason == "Ongoing" {
 		return "waiting for the provider's asynchronous operation"
 	}
 
-	if c, ok := resource.ConditionOf(m.u, resource.ConditionLastAsyncOperation); ok && c.Status == "False" {
+	if c, ok := resource.ConditionOf(m.Object, resource.ConditionLastAsyncOperation); ok && c.Status == "False" {
 		return fmt.Sprintf("waiting for the provider, whose last asynchronous operation failed: %s", c.Message)
 	}
 

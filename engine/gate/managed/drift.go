@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package managed
 
 import (
 	"crypto/sha256"
@@ -35,10 +35,10 @@ const (
 	maxCompared = 128
 )
 
-// compared notes in a record, which closes a gate, in which fields the external object was compared, and differs then. Where the
+// Compared notes in a record, which closes a gate, in which fields the external object was compared, and differs then. Where the
 // gate was not open for Update, or is given up on, these stay as they were: what differs since is drift still.
-func (m managed) compared(rec *v1alpha1.GateRecord) {
-	was := m.record
+func (m Resource) Compared(rec *v1alpha1.GateRecord) {
+	was := m.Record
 	rec.Object = m.objectNow(rec)
 
 	if was != nil && !was.Creating &&
@@ -50,14 +50,14 @@ func (m managed) compared(rec *v1alpha1.GateRecord) {
 
 	rec.Compared, rec.Differs = "", nil
 
-	if !management.Governed(m.u) {
+	if !management.Governed(m.Object) {
 		return // [Trim] leaves nothing to compare.
 	}
 
 	path, _ := fieldpath.Parse(fieldForProvider)
 	fields := map[string]bool{}
 
-	eachShown(path, resource.Map(m.u.Object, "spec", "forProvider"), resource.Map(m.u.Object, "status", "atProvider"),
+	eachShown(path, resource.Map(m.Object.Object, "spec", "forProvider"), resource.Map(m.Object.Object, "status", "atProvider"),
 		func(path fieldpath.Path, _, _ any) { fields[upToList(path).String()] = true })
 
 	if len(fields) == 0 || len(fields) > maxCompared {
@@ -71,7 +71,7 @@ func (m managed) compared(rec *v1alpha1.GateRecord) {
 
 	rec.Compared = base64.StdEncoding.EncodeToString(raw)
 
-	for _, c := range Differing(m.u) {
+	for _, c := range Differing(m.Object) {
 		if rec.Differs = append(rec.Differs, c.Field); len(rec.Differs) > maxDiffers {
 			rec.Differs = []string{fieldForProvider}
 
@@ -152,8 +152,8 @@ func Drift(u *unstructured.Unstructured) []change.Change {
 		return nil // As of most that [Trim] has trimmed.
 	}
 
-	rec, err := parseRecord(u)
-	if err != nil || rec == nil || lost(u, rec) || replacedOutside(u, rec) || rec.Compared == "" || rec.Existed || resource.Deleting(u) ||
+	rec, err := ParseRecord(u)
+	if err != nil || rec == nil || Lost(u, rec) || ReplacedOutside(u, rec) || rec.Compared == "" || rec.Existed || resource.Deleting(u) ||
 		rec.State != v1alpha1.GateClosed && (rec.State != v1alpha1.GateOpen || slices.Contains(rec.Actions, management.ActionUpdate)) {
 		return nil
 	}
@@ -167,7 +167,7 @@ func Drift(u *unstructured.Unstructured) []change.Change {
 	withheld, err := wish.Withheld(u)
 	stored, unread := allowance.ParseStored(u)
 
-	if err != nil || unread != nil || withheld.Repairs("spec", "forProvider") || len(managed{u: u, record: rec}.replaced()) > 0 {
+	if err != nil || unread != nil || withheld.Repairs("spec", "forProvider") || len(Resource{Object: u, Record: rec}.Replaced()) > 0 {
 		return nil
 	}
 
@@ -203,12 +203,12 @@ func DriftEntries(u *unstructured.Unstructured, without management.Kinds) []v1al
 		return nil
 	}
 
-	rec, err := parseRecord(u)
+	rec, err := ParseRecord(u)
 
 	switch {
-	case err == nil && lost(u, rec):
+	case err == nil && Lost(u, rec):
 		return []v1alpha1.HeldChange{lostEntry(u)}
-	case err == nil && replacedOutside(u, rec):
+	case err == nil && ReplacedOutside(u, rec):
 		return []v1alpha1.HeldChange{anotherEntry(u)}
 	}
 
@@ -258,12 +258,12 @@ const maxDriftValue = 128
 
 // withholdDrift takes Update from what is pending of a resource whose external object has drifted, until that is reverted there
 // or approved. What a window gives by itself reverts drift.
-func (m managed) withholdDrift(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
-	if !slices.Contains(actionsOf(pending), management.ActionUpdate) || slices.ContainsFunc(pending, windowUpdates) || len(m.unapproved(pending)) == 0 {
+func (m Resource) withholdDrift(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
+	if !slices.Contains(ActionsOf(pending), management.ActionUpdate) || slices.ContainsFunc(pending, windowUpdates) || len(m.unapproved(pending)) == 0 {
 		return pending
 	}
 
-	return without(pending, management.ActionUpdate)
+	return Without(pending, management.ActionUpdate)
 }
 
 func windowUpdates(a v1alpha1.Allowance) bool {
@@ -271,7 +271,7 @@ func windowUpdates(a v1alpha1.Allowance) bool {
 }
 
 // unapproved are the fields of the drift that no pending allowance is for.
-func (m managed) unapproved(pending []v1alpha1.Allowance) []string {
+func (m Resource) unapproved(pending []v1alpha1.Allowance) []string {
 	if !m.looksForDrift() {
 		return nil
 	}
@@ -282,8 +282,8 @@ func (m managed) unapproved(pending []v1alpha1.Allowance) []string {
 		approved[a.Digest] = a.Digest != ""
 	}
 
-	list := Drift(m.u)
-	entries := entriesOf(m.u, list)
+	list := Drift(m.Object)
+	entries := entriesOf(m.Object, list)
 
 	var out []string
 
@@ -303,14 +303,14 @@ func (m managed) unapproved(pending []v1alpha1.Allowance) []string {
 
 // reverts reports whether the gate is open for an approval of drift.
 func reverts(rec *v1alpha1.GateRecord) bool {
-	return slices.ContainsFunc(underWay(rec), allowance.OfApproval)
+	return slices.ContainsFunc(UnderWay(rec), allowance.OfApproval)
 }
 
 // revertShown is the first field in which the external object is shown to differ still, of those that did not when the gate
 // closed last; empty for none.
-func (m managed) revertShown() string {
-	for _, c := range Differing(m.u) {
-		if wasEqual(m.record, c.Path) {
+func (m Resource) revertShown() string {
+	for _, c := range Differing(m.Object) {
+		if wasEqual(m.Record, c.Path) {
 			return c.Field
 		}
 	}
@@ -318,19 +318,19 @@ func (m managed) revertShown() string {
 	return ""
 }
 
-// drifted says for a person why a gate stays closed because of drift; empty where it does not.
-func (m managed) drifted(limits limits, now time.Time) string {
+// Drifted says for a person why a gate stays closed because of drift; empty where it does not.
+func (m Resource) Drifted(limits Limits, now time.Time) string {
 	switch {
 	case !m.looksForDrift():
 		return ""
-	case lost(m.u, m.record):
+	case Lost(m.Object, m.Record):
 		return "closed: the external object is gone, and is recreated once that is approved"
-	case replacedOutside(m.u, m.record):
+	case ReplacedOutside(m.Object, m.Record):
 		return "closed: the provider shows another external object, which is updated once that is approved"
 	}
 
-	asked := slices.DeleteFunc(slices.Clone(m.allowances), func(a v1alpha1.Allowance) bool {
-		return !allowance.External(a) || !slices.Contains(m.remaining(limits, now, a), management.ActionUpdate)
+	asked := slices.DeleteFunc(slices.Clone(m.Allowances), func(a v1alpha1.Allowance) bool {
+		return !allowance.External(a) || !slices.Contains(m.Remaining(limits, now, a), management.ActionUpdate)
 	})
 
 	if len(asked) == 0 {
@@ -348,15 +348,31 @@ func (m managed) drifted(limits limits, now time.Time) string {
 
 // Applied reports whether a gate was open for an approval of drift, and is closed again.
 func Applied(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
-	rec, err := parseRecord(u)
+	rec, err := ParseRecord(u)
 
 	return err == nil && rec != nil && rec.State == v1alpha1.GateClosed && rec.Consumed >= a.Generation
 }
 
 // Applies reports whether a gate is open for one.
 func Applies(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
-	rec, err := parseRecord(u)
+	rec, err := ParseRecord(u)
 
 	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen &&
 		slices.ContainsFunc(rec.Allowances, func(b v1alpha1.Allowance) bool { return b.Approval == a.Approval && b.Digest == a.Digest })
+}
+
+// driftShown is the first field in which the external system is shown to differ
+// from the spec; empty for none. Where a window holds the gate open by itself that
+// is waited for, and the gate settles then: what a provider wants besides is not
+// to be seen.
+func (m Resource) driftShown() string {
+	if shown, _ := compare(resource.Map(m.Object.Object, "spec", "forProvider"), resource.Map(m.Object.Object, "status", "atProvider")); !shown {
+		return ""
+	}
+
+	if differs := Differing(m.Object); len(differs) > 0 {
+		return differs[0].Field
+	}
+
+	return ""
 }

@@ -1,11 +1,10 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package managed
 
 import (
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +22,7 @@ import (
 // Delete: the external object was there before, and nothing that was allowed has changed it; or another deletion policy is
 // asked for than is stored, or one is held. Empty where it does not.
 func Kept(u *unstructured.Unstructured) string {
-	rec, err := parseRecord(u)
+	rec, err := ParseRecord(u)
 	if err != nil {
 		return ""
 	}
@@ -60,7 +59,7 @@ func kept(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) string {
 // Untouched reports whether the provider of a managed resource that is to be made has not come to that: it blocks the deletion of
 // what it has looked at.
 func Untouched(u *unstructured.Unstructured) bool {
-	rec, err := parseRecord(u)
+	rec, err := ParseRecord(u)
 
 	return err == nil && rec != nil && untouched(u, rec)
 }
@@ -85,9 +84,9 @@ func NeedsProvider(u *unstructured.Unstructured) bool {
 		(slices.Contains(list, v1alpha1.Finalizer) || !slices.Contains(list, metav1.FinalizerDeleteDependents))
 }
 
-// awaitsCreation reports whether a provider has looked at a managed resource that is to be made, and has neither begun to make its
+// AwaitsCreation reports whether a provider has looked at a managed resource that is to be made, and has neither begun to make its
 // external object nor said that this was there before: until then nobody knows whose a deletion would delete.
-func (m managed) awaitsCreation() bool { return m.creating() && !tried(m.u) }
+func (m Resource) AwaitsCreation() bool { return m.Creating() && !tried(m.Object) }
 
 // Deletion policies; Delete is that of a managed resource that has none.
 const (
@@ -99,27 +98,8 @@ func deletionPolicyOf(u *unstructured.Unstructured) string {
 	return resource.String(u.Object, "spec", "deletionPolicy")
 }
 
-// spares reports whether a record says that the external object stays though a deletion is allowed. The managed resource is
+// Spares reports whether a record says that the external object stays though a deletion is allowed. The managed resource is
 // released then: the API server lets it go without its gate being open for Delete.
-func (m managed) spares(rec *v1alpha1.GateRecord) bool {
-	return m.asksToDelete() && kept(m.u, rec) != ""
-}
-
-// noteKeeps has a plan that writes nothing write the record where that does not say whether the external object is kept.
-func (m managed) noteKeeps(now time.Time, given windowsGiven, plan Plan) Plan {
-	if plan.Move != Stay || m.record == nil || m.record.State == v1alpha1.GateUngated || resource.Deleting(m.u) {
-		return plan
-	}
-
-	spared := m.record.Keeps && resource.Annotation(m.u, v1alpha1.AnnotationRelease) == v1alpha1.ReleaseOrphan
-	if m.spares(m.record) == spared {
-		return plan
-	}
-
-	move := CloseUp
-	if m.record.State == v1alpha1.GateOpen {
-		move = OpenUp
-	}
-
-	return m.move(now, given, move, m.current, *m.record, plan.Why)
+func (m Resource) Spares(rec *v1alpha1.GateRecord) bool {
+	return m.AsksToDelete() && kept(m.Object, rec) != ""
 }

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package managed
 
 import (
 	"fmt"
@@ -14,12 +14,12 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
-// terms are what the policies whose allowances hold a gate open say of it, all
+// Terms are what the policies whose allowances hold a gate open say of it, all
 // taken together.
-type terms struct {
+type Terms struct {
 	settle       time.Duration
-	maxOpen      time.Duration
-	closeOverdue bool
+	MaxOpen      time.Duration
+	CloseOverdue bool
 	// conditions show by themselves whether what their policies allowed is in
 	// the external system, ordered by policy.
 	conditions []condition
@@ -30,8 +30,8 @@ type condition struct {
 	gate   *policy.Gate
 }
 
-// underWay returns the allowances that hold a gate open.
-func underWay(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
+// UnderWay returns the allowances that hold a gate open.
+func UnderWay(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
 	if rec == nil {
 		return nil
 	}
@@ -41,22 +41,15 @@ func underWay(rec *v1alpha1.GateRecord) []v1alpha1.Allowance {
 	})
 }
 
-// MaxOpen returns how long a gate may be open, as it is recorded: the least of
-// what the policies say whose allowances hold it open, and the options where
-// they say nothing. 0 is for ever.
-func MaxOpen(rec *v1alpha1.GateRecord, opts Options) time.Duration {
-	return managed{record: rec}.terms(limitsOf(opts)).maxOpen
-}
-
-// terms returns the terms of the gate as it is recorded. Each policy counts with
+// Terms returns the terms of the gate as it is recorded. Each policy counts with
 // what it says and, where it does not, with the options.
-func (m managed) terms(limits limits) terms {
+func (m Resource) Terms(limits Limits) Terms {
 	var (
 		names []string
-		out   terms
+		out   Terms
 	)
 
-	for _, a := range underWay(m.record) {
+	for _, a := range UnderWay(m.Record) {
 		if !slices.Contains(names, a.Policy) {
 			names = append(names, a.Policy)
 		}
@@ -77,11 +70,11 @@ func (m managed) terms(limits limits) terms {
 		}
 
 		out.settle = max(out.settle, one.settle)
-		out.closeOverdue = out.closeOverdue || one.closeOverdue
+		out.CloseOverdue = out.CloseOverdue || one.CloseOverdue
 		out.conditions = append(out.conditions, one.conditions...)
 
-		if out.maxOpen <= 0 || one.maxOpen > 0 && one.maxOpen < out.maxOpen {
-			out.maxOpen = one.maxOpen
+		if out.MaxOpen <= 0 || one.MaxOpen > 0 && one.MaxOpen < out.MaxOpen {
+			out.MaxOpen = one.MaxOpen
 		}
 	}
 
@@ -89,13 +82,13 @@ func (m managed) terms(limits limits) terms {
 }
 
 // termsOf returns the terms of one policy; empty for none.
-func (l limits) termsOf(name string) terms {
-	out := terms{settle: l.settle, maxOpen: l.maxOpen, closeOverdue: l.closeOverdue}
-	if name == "" || l.policy == nil {
+func (l Limits) termsOf(name string) Terms {
+	out := Terms{settle: l.Settle, MaxOpen: l.MaxOpen, CloseOverdue: l.CloseOverdue}
+	if name == "" || l.Policy == nil {
 		return out
 	}
 
-	g := l.policy(name)
+	g := l.Policy(name)
 	if g == nil {
 		return out
 	}
@@ -105,11 +98,11 @@ func (l limits) termsOf(name string) terms {
 	}
 
 	if g.MaxOpen != nil {
-		out.maxOpen = *g.MaxOpen
+		out.MaxOpen = *g.MaxOpen
 	}
 
 	if g.WhenOverdue != "" {
-		out.closeOverdue = g.WhenOverdue == v1alpha1.OverdueClose
+		out.CloseOverdue = g.WhenOverdue == v1alpha1.OverdueClose
 	}
 
 	if g.CloseWhen != nil || g.Broken != nil {
@@ -121,7 +114,7 @@ func (l limits) termsOf(name string) terms {
 
 // unmet returns what is missing until all conditions hold. One that cannot be
 // evaluated does not.
-func (t terms) unmet(object map[string]any) lack {
+func (t Terms) unmet(object map[string]any) Lack {
 	for _, c := range t.conditions {
 		text := fmt.Sprintf("waiting for closeWhen of policy %q to be true", c.policy)
 
@@ -137,16 +130,16 @@ func (t terms) unmet(object map[string]any) lack {
 				broken = &expression.EvaluationError{Kind: expression.KindPolicy, Name: c.policy, Err: broken}
 			}
 
-			return lack{wait: WaitCondition, text: text, broken: broken}
+			return Lack{Wait: WaitCondition, Text: text, Broken: broken}
 		case !met:
-			return lack{wait: WaitCondition, text: text}
+			return Lack{Wait: WaitCondition, Text: text}
 		}
 	}
 
-	return lack{}
+	return Lack{}
 }
 
 // judged reports whether a policy's own condition shows what it allowed.
-func (t terms) judged(name string) bool {
+func (t Terms) judged(name string) bool {
 	return slices.ContainsFunc(t.conditions, func(c condition) bool { return c.policy == name })
 }

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package managed
 
 import (
 	"slices"
@@ -23,7 +23,7 @@ import (
 // Stands reports whether there may be an external object that a managed resource stands for: its gate was open, and not just for
 // a creation that has not begun.
 func Stands(u *unstructured.Unstructured) bool {
-	rec, err := parseRecord(u)
+	rec, err := ParseRecord(u)
 
 	return err != nil || stands(u, rec)
 }
@@ -35,35 +35,35 @@ func stands(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
 
 	ready, ok := resource.ConditionOf(u, resource.ConditionReady)
 
-	return !rec.Creating || made(u) || begun(u) || ok && ready.True()
+	return !rec.Creating || Made(u) || begun(u) || ok && ready.True()
 }
 
-// replaced are the fields by which the managed resource stands for another external object than its gate was last open for.
-func (m managed) replaced() []string {
-	if m.record == nil || m.record.Identity == nil || !stands(m.u, m.record) {
+// Replaced are the fields by which the managed resource stands for another external object than its gate was last open for.
+func (m Resource) Replaced() []string {
+	if m.Record == nil || m.Record.Identity == nil || !stands(m.Object, m.Record) {
 		return nil
 	}
 
-	return slices.DeleteFunc(identity.Differs(*m.record.Identity, identity.Of(m.u, m.identity)), func(field string) bool {
+	return slices.DeleteFunc(identity.Differs(*m.Record.Identity, identity.Of(m.Object, m.Identity)), func(field string) bool {
 		return field == identity.FieldName && !m.renamed()
 	})
 }
 
 // renamed reports whether anybody else than its provider may have given the managed resource another external name: that is in its
 // trace. A provider gives it the name that it knows the external object by once it has made or seen that.
-func (m managed) renamed() bool {
-	entries, err := allowance.ParseTrace(m.u)
+func (m Resource) renamed() bool {
+	entries, err := allowance.ParseTrace(m.Object)
 
 	return err != nil || slices.ContainsFunc(entries, func(e v1alpha1.TraceEntry) bool { return e.Field == identity.FieldName })
 }
 
-// recognised is the identity to record with a move: what was last recorded as long as nothing else is allowed.
-func (m managed) recognised() *v1alpha1.ExternalIdentity {
-	if m.record != nil && m.record.Identity != nil && len(m.replaced()) > 0 {
-		return m.record.Identity
+// Recognised is the identity to record with a move: what was last recorded as long as nothing else is allowed.
+func (m Resource) Recognised() *v1alpha1.ExternalIdentity {
+	if m.Record != nil && m.Record.Identity != nil && len(m.Replaced()) > 0 {
+		return m.Record.Identity
 	}
 
-	out := identity.Of(m.u, m.identity)
+	out := identity.Of(m.Object, m.Identity)
 
 	return &out
 }
@@ -81,28 +81,31 @@ func MakesAnew(actions []string) bool {
 	return slices.Contains(acting, management.ActionDelete) && slices.Contains(acting, management.ActionCreate)
 }
 
-// behind is what stays outside without a managed resource where a gate is, or was, open for some actions.
-func (m managed) behind(actions []string) *v1alpha1.ExternalIdentity {
-	if !slices.Contains(actions, management.ActionCreate) || len(m.replaced()) == 0 {
+// Behind is what stays outside without a managed resource where a gate is, or was, open for some actions.
+func (m Resource) Behind(actions []string) *v1alpha1.ExternalIdentity {
+	if !slices.Contains(actions, management.ActionCreate) || len(m.Replaced()) == 0 {
 		return nil
 	}
 
-	return m.record.Identity
+	return m.Record.Identity
 }
 
-// landedIdentity is the identity to record where what a gate was open for has landed.
-func (m managed) landedIdentity() *v1alpha1.ExternalIdentity {
-	if m.behind(m.record.Actions) == nil {
-		return m.recognised()
+// LandedIdentity is the identity to record where what a gate was open for has landed.
+func (m Resource) LandedIdentity() *v1alpha1.ExternalIdentity {
+	if m.Behind(m.Record.Actions) == nil {
+		return m.Recognised()
 	}
 
-	out := identity.Of(m.u, m.identity)
+	out := identity.Of(m.Object, m.Identity)
 
 	return &out
 }
 
-// waitsForReplacement says why the gate of a managed resource stays closed that stands for another external object.
-func (m managed) waitsForReplacement(fields []string) string {
+// WaitsForReplacement says why the gate of a managed resource stays closed that stands for another external object.
+func (m Resource) WaitsForReplacement(fields []string) string {
 	return "closed: " + strings.Join(fields, ", ") + " names another external object than before, and " +
-		identity.Describe(m.u, *m.record.Identity) + " would be orphaned"
+		identity.Describe(m.Object, *m.Record.Identity) + " would be orphaned"
 }
+
+// AsksToDelete reports whether a deletion of the managed resource with its external object is allowed.
+func (m Resource) AsksToDelete() bool { return allowance.GrantsDeletion(m.Allowances) }

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate
+package managed
 
 import (
 	"fmt"
@@ -18,57 +18,57 @@ import (
 // the conditions of policies, and what is missing where it shows that it is not.
 // That a new resource is ready shows that it was made, not that a change since
 // has been.
-func (m managed) result(t terms) (shown bool, missing lack) {
-	if c, ok := resource.ConditionOf(m.u, resource.ConditionReady); m.record.Creating && (!ok || !c.True()) {
-		return false, lack{wait: WaitReady, text: "waiting for the resource to be ready for the first time"}
+func (m Resource) result(t Terms) (shown bool, missing Lack) {
+	if c, ok := resource.ConditionOf(m.Object, resource.ConditionReady); m.Record.Creating && (!ok || !c.True()) {
+		return false, Lack{Wait: WaitReady, Text: "waiting for the resource to be ready for the first time"}
 	}
 
-	if missing := t.unmet(m.u.Object); !missing.nothing() {
+	if missing := t.unmet(m.Object.Object); !missing.Nothing() {
 		return false, missing
 	}
 
-	byWindow := slices.ContainsFunc(underWay(m.record), allowance.OfWindowAlone)
+	byWindow := slices.ContainsFunc(UnderWay(m.Record), allowance.OfWindowAlone)
 	if differs := m.driftShown(); byWindow && differs != "" {
-		return false, lack{wait: WaitExternal, text: "waiting for the external object to show " + differs}
+		return false, Lack{Wait: WaitExternal, Text: "waiting for the external object to show " + differs}
 	}
 
-	if reverts(m.record) {
+	if reverts(m.Record) {
 		if differs := m.revertShown(); differs != "" {
-			return false, lack{wait: WaitExternal, text: "waiting for the external object to show " + differs}
+			return false, Lack{Wait: WaitExternal, Text: "waiting for the external object to show " + differs}
 		}
 	}
 
 	fields, judged := m.allowedFields(t)
 	if judged {
-		return true, lack{} // There is nothing else to know by.
+		return true, Lack{} // There is nothing else to know by.
 	}
 
 	shown, differs := m.compareExternal(fields)
 	if differs != "" {
-		return shown, lack{wait: WaitExternal, text: fmt.Sprintf("waiting for the external object to show the new value of %s", differs)}
+		return shown, Lack{Wait: WaitExternal, Text: fmt.Sprintf("waiting for the external object to show the new value of %s", differs)}
 	}
 
-	made := m.record.Creating && (m.whole() || !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") }))
+	made := m.Record.Creating && (m.whole() || !slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "spec.") }))
 
-	return (shown || made) && !byWindow, lack{}
+	return (shown || made) && !byWindow, Lack{}
 }
 
 // wantedAndShown are the value of a field of spec.forProvider and that of the external object, as far as there are any.
-func (m managed) wantedAndShown(field string) (want any, wanted bool, actual any, there bool) {
+func (m Resource) wantedAndShown(field string) (want any, wanted bool, actual any, there bool) {
 	segments, err := fieldpath.Parse(field)
 	if err != nil || len(segments) < 3 || segments[0].Field != "spec" || segments[1].Field != "forProvider" {
 		return nil, false, nil, false
 	}
 
-	want, wanted = segments.In(m.u.Object)
-	actual, there = slices.Concat(fieldpath.Path{fieldpath.Field("status"), fieldpath.Field("atProvider")}, segments[2:]).In(m.u.Object)
+	want, wanted = segments.In(m.Object.Object)
+	actual, there = slices.Concat(fieldpath.Path{fieldpath.Field("status"), fieldpath.Field("atProvider")}, segments[2:]).In(m.Object.Object)
 
 	return want, wanted, actual, there
 }
 
-// remains names a field that an allowed change has removed, and the external object still shows; empty for none.
-func (m managed) remains(limits limits) string {
-	fields, _ := m.allowedFields(m.terms(limits))
+// Remains names a field that an allowed change has removed, and the external object still shows; empty for none.
+func (m Resource) Remains(limits Limits) string {
+	fields, _ := m.allowedFields(m.Terms(limits))
 
 	i := slices.IndexFunc(fields, func(field string) bool {
 		_, wanted, actual, there := m.wantedAndShown(field)
@@ -85,7 +85,7 @@ func (m managed) remains(limits limits) string {
 // compareExternal compares fields with status.atProvider: whether
 // it shows any of them, and the first that has another value. What the spec no
 // longer has cannot be compared: it counts as not shown.
-func (m managed) compareExternal(fields []string) (shown bool, differs string) {
+func (m Resource) compareExternal(fields []string) (shown bool, differs string) {
 	for _, field := range fields {
 		want, wanted, actual, there := m.wantedAndShown(field)
 		if !wanted || !there {
@@ -104,8 +104,8 @@ func (m managed) compareExternal(fields []string) (shown bool, differs string) {
 }
 
 // whole reports whether the provider shows all that the spec says.
-func (m managed) whole() bool {
-	return shows(resource.Map(m.u.Object, "spec", "forProvider"), resource.Map(m.u.Object, "status", "atProvider"))
+func (m Resource) whole() bool {
+	return shows(resource.Map(m.Object.Object, "spec", "forProvider"), resource.Map(m.Object.Object, "status", "atProvider"))
 }
 
 // shows reports whether all that is wanted is shown. Providers add to maps, also to those in lists.
@@ -169,13 +169,13 @@ func compare(want, actual any) (shown, equal bool) {
 // the recorded allowances name, and those that the resource's trace records for
 // their generations. What policies with a condition of their own allowed is left
 // out; true where that is all there is.
-func (m managed) allowedFields(t terms) (fields []string, judged bool) {
+func (m Resource) allowedFields(t Terms) (fields []string, judged bool) {
 	var (
 		others      []string
 		generations []int64
 	)
 
-	for _, a := range underWay(m.record) {
+	for _, a := range UnderWay(m.Record) {
 		if allowance.OfWindowAlone(a) {
 			continue
 		}
@@ -198,7 +198,7 @@ func (m managed) allowedFields(t terms) (fields []string, judged bool) {
 		return nil, true
 	}
 
-	entries, err := allowance.ParseTrace(m.u)
+	entries, err := allowance.ParseTrace(m.Object)
 	if err != nil {
 		return fields, false
 	}
