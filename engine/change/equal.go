@@ -3,6 +3,8 @@
 
 package change
 
+import "reflect"
+
 // Equal compares decoded JSON, numbers by value.
 func Equal(a, b any) bool {
 	if sameScalar(a, b) {
@@ -30,6 +32,10 @@ func equalMaps(x, y map[string]any) bool {
 		return false
 	}
 
+	if one(x, y) {
+		return true
+	}
+
 	for k, v := range x {
 		w, ok := y[k]
 		if !ok || !Equal(v, w) {
@@ -40,9 +46,35 @@ func equalMaps(x, y map[string]any) bool {
 	return true
 }
 
+// Shared reports whether two values are one and the same map or list: versions of an object share what none of them changes. Of
+// other values it is false.
+func Shared(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+
+		return ok && one(x, y)
+	case []any:
+		y, ok := b.([]any)
+
+		return ok && len(x) == len(y) && len(x) > 0 && &x[0] == &y[0]
+	default:
+		return false
+	}
+}
+
+// one reports whether two maps are one and the same.
+func one(x, y map[string]any) bool {
+	return reflect.ValueOf(x).UnsafePointer() == reflect.ValueOf(y).UnsafePointer()
+}
+
 func equalLists(x, y []any) bool {
 	if len(x) != len(y) {
 		return false
+	}
+
+	if len(x) > 0 && &x[0] == &y[0] {
+		return true
 	}
 
 	for i := range x {

@@ -101,6 +101,10 @@ func (m *merger) leaf(oldVal, newVal any) (v any, present, same bool) {
 }
 
 func (m *merger) maps(o, n map[string]any) (v any, present, same bool) {
+	if one(o, n) {
+		return n, true, true
+	}
+
 	out, both := entries{from: n}, 0
 
 	for key, was := range o {

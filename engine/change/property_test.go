@@ -6,6 +6,8 @@ package change_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -185,4 +187,54 @@ func FuzzParsePattern(f *testing.F) {
 		checkPattern(t, text, other)
 		checkPattern(t, text, text)
 	})
+}
+
+// TestWhatVersionsShareIsNoChange compares versions that share parts with copies that do not.
+func TestWhatVersionsShareIsNoChange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		oldObj := objects(3).Draw(t, "old")
+		newObj, _ := sharing(t, oldObj).(map[string]any)
+
+		var apart map[string]any
+		if err := json.Unmarshal(encode(t, newObj), &apart); err != nil {
+			t.Fatal(err)
+		}
+
+		apart, _ = fixture.Decoded(apart).(map[string]any)
+
+		if change.Equal(oldObj, newObj) != change.Equal(oldObj, apart) {
+			t.Errorf("equal: %t, and %t as copies", change.Equal(oldObj, newObj), change.Equal(oldObj, apart))
+		}
+
+		if diff := cmp.Diff(change.Between(oldObj, apart), change.Between(oldObj, newObj)); diff != "" {
+			t.Errorf("-apart, +shared:\n%s", diff)
+		}
+	})
+}
+
+// sharing is another version of a value, which has parts of it, at their places or at others.
+func sharing(t *rapid.T, v any) any {
+	switch rapid.IntRange(0, 3).Draw(t, "what") {
+	case 0:
+		return v
+	case 1:
+		return values(1).Draw(t, "other")
+	}
+
+	switch was := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for _, key := range slices.Sorted(maps.Keys(was)) {
+			out[key] = sharing(t, was[key])
+		}
+
+		return out
+	case []any:
+		from := rapid.IntRange(0, len(was)).Draw(t, "from")
+		to := rapid.IntRange(from, len(was)).Draw(t, "to")
+
+		return was[from:to:to]
+	default:
+		return v
+	}
 }
