@@ -59,18 +59,22 @@ func (r composed) leaveToGate(desired *unstructured.Unstructured) {
 
 // leave leaves out the field at a path where the gate alone has it, and as it is to be.
 func (r composed) leave(desired *unstructured.Unstructured, at ...string) {
+	have, _ := resource.Value(r.Observed.Object, at...)
+
+	want, wished := resource.Value(desired.Object, at...)
+	if !wished || !change.Equal(want, have) {
+		return
+	}
+
 	fields := make([]string, len(at))
 	for i, name := range at {
 		fields[i] = "f:" + name
 	}
 
-	have, _ := resource.Value(r.Observed.Object, at...)
-	want, wished := resource.Value(desired.Object, at...)
-
 	_, has := resource.Value(managedfields.AppliedBy(r.Observed, gate.Manager), fields...)
-	_, both := resource.Value(managedfields.AppliedBy(r.Observed, managedfields.ManagerOf(r.XR)), fields...)
+	_, both := resource.Value(managedfields.AppliedBy(r.Observed, r.manager), fields...)
 
-	if has && !both && wished && change.Equal(want, have) {
+	if has && !both {
 		desired.Object = without(desired.Object, at...)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -25,8 +26,8 @@ type composed struct {
 	Observed, Desired *unstructured.Unstructured
 	// mode says what to do about unallowed changes.
 	mode v1alpha1.Mode
-	// user under which Crossplane composes.
-	user string
+	// user under which Crossplane composes, and manager of the fields that it applies.
+	user, manager string
 	// mending says what to do about what somebody has changed or deleted by hand.
 	mending mending
 }
@@ -35,6 +36,7 @@ type composed struct {
 func composedOf(req *Request) composed {
 	return composed{
 		XR: req.XR, Name: req.Name, Observed: req.Observed, Desired: req.Desired, mode: req.Mode, user: req.User.Name,
+		manager: managedfields.ManagerOf(req.XR),
 		mending: mending{apply: req.Repair == v1alpha1.RepairApply, left: req.Left, was: req.Was, now: req.Basis.Now},
 	}
 }

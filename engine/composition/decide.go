@@ -162,7 +162,7 @@ func (r composed) desired() (*unstructured.Unstructured, *wish.Record, error) {
 
 // compared applies what is allowed of a wish, compared with what is stored.
 func (r composed) compared(asker *asker, baseline bool, room int) Result {
-	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
+	fields, err := managedfields.Of(r.Observed, r.manager)
 	if err != nil {
 		return r.unreadable(err)
 	}
@@ -205,7 +205,7 @@ func (r composed) merged(baseline bool, fields managedfields.Fields) (*wish.Comp
 func (r composed) unchanged(asker *asker, room int) (Result, bool) {
 	desired, last, err := r.desired()
 
-	applied := managedfields.AppliedBy(r.Observed, managedfields.ManagerOf(r.XR))
+	applied := managedfields.AppliedBy(r.Observed, r.manager)
 	if err != nil || last == nil || !wish.Unchanged(desired, r.Observed, last, applied, rendered) {
 		return Result{}, false
 	}
@@ -340,7 +340,7 @@ func unused(xr *unstructured.Unstructured, list []v1alpha1.Allowance) map[string
 // allowance to delete its external resource stamped on it, and dropped once
 // its gate is open for that; deleted earlier it would orphan it.
 func (r composed) remove(asker *asker) Result {
-	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
+	fields, err := managedfields.Of(r.Observed, r.manager)
 	if err != nil {
 		return r.unreadable(err)
 	}
@@ -370,7 +370,7 @@ func (r composed) remove(asker *asker) Result {
 
 // kept is a resource that stays as it is.
 func (r composed) kept() Result {
-	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
+	fields, err := managedfields.Of(r.Observed, r.manager)
 	if err != nil {
 		return r.unreadable(err)
 	}

@@ -100,7 +100,7 @@ func (r composed) mends() bool {
 		return true
 	}
 
-	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
+	fields, err := managedfields.Of(r.Observed, r.manager)
 
 	return err == nil && fields.Applied() && !resource.IsManaged(r.Observed) && !resource.Deleting(r.Observed)
 }
@@ -255,7 +255,7 @@ func (r composed) heldBefore() bool {
 // it is so where somebody else wrote it last, the XR has settled since it was asked for anything, and all but the values is desired
 // as it was.
 func (r composed) repairsSecret(merged map[string]any, c change.Change) bool {
-	fields, err := managedfields.Of(r.Observed, managedfields.ManagerOf(r.XR))
+	fields, err := managedfields.Of(r.Observed, r.manager)
 
 	return err == nil && r.madeBefore() && !c.Gone && !c.Removal() && !fields.Manages(merged, c.Path)
 }

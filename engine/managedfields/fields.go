@@ -5,6 +5,7 @@ package managedfields
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -26,7 +27,9 @@ const ComposedManager = "apiextensions.crossplane.io/composed/"
 // internal/controller/apiextensions/composite/composition_functions.go,
 // ComposedFieldOwnerName.
 func ManagerOf(xr *unstructured.Unstructured) string {
-	return fmt.Sprintf("%s%x", ComposedManager, sha256.Sum256([]byte(xr.GetName()+xr.GroupVersionKind().GroupKind().String())))
+	sum := sha256.Sum256([]byte(xr.GetName() + xr.GroupVersionKind().GroupKind().String()))
+
+	return ComposedManager + hex.EncodeToString(sum[:])
 }
 
 // Fields are fields of a live object, or of a part of it, by who manages them.

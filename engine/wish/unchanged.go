@@ -45,8 +45,7 @@ func (u *unchanged) object(applied map[string]any) bool {
 	same := true
 
 	u.Comparison.each(func(key string) {
-		same = same && u.entry(key, u.Comparison.in.Wish.Object[key], u.Comparison.in.Stored.Object[key], root.under(key), fieldsBelow(applied,
-			key))
+		same = same && u.entry(key, u.Comparison.in.Wish.Object[key], u.Comparison.in.Stored.Object[key], root.under(key), applied)
 	})
 
 	if _, ok := u.Comparison.in.Wish.Object[fieldMetadata]; !ok {
@@ -78,7 +77,7 @@ func fieldsBelow(applied map[string]any, key string) map[string]any {
 	return below
 }
 
-// entry reports whether a field of the wish is unchanged.
+// entry reports whether a field of the wish is unchanged. Applied is of the map that the field is in.
 func (u *unchanged) entry(key string, wish, stored any, at path, applied map[string]any) bool {
 	u.Comparison.at = append(u.Comparison.at, fieldpath.Field(key))
 	defer func() { u.Comparison.at = u.Comparison.at[:len(u.Comparison.at)-1] }()
@@ -89,7 +88,7 @@ func (u *unchanged) entry(key string, wish, stored any, at path, applied map[str
 	case map[string]any:
 		s, ok := stored.(map[string]any)
 
-		return ok && u.fields(w, s, at, applied)
+		return ok && u.fields(w, s, at, fieldsBelow(applied, key))
 	default:
 		return change.Equal(wish, stored) && u.recorded(wish, at)
 	}
@@ -108,7 +107,7 @@ func (u *unchanged) fields(wish, stored map[string]any, at path, applied map[str
 	for key, v := range wish {
 		switch {
 		case !u.Comparison.skipped(key):
-			if !u.entry(key, v, stored[key], at.under(key), fieldsBelow(applied, key)) {
+			if !u.entry(key, v, stored[key], at.under(key), applied) {
 				return false
 			}
 		case u.Comparison.at[0].Field != fieldMetadata && !change.Equal(v, stored[key]): // The gate's field.
