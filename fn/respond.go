@@ -73,7 +73,12 @@ func (s *state) respondResource(was *fnv1.Resource, name string) (*fnv1.Resource
 		return nil, nil //nolint:nilnil // Left out, which is no error.
 	}
 
-	st, err := encode(out.Desired.Object, was.GetResource())
+	var decoded map[string]any
+	if u := s.desired[name]; u != nil {
+		decoded = u.Object
+	}
+
+	st, err := encode(out.Desired.Object, was.GetResource(), decoded)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write desired composed resource %q: %w", name, err)
 	}

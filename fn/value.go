@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 )
 
 // decode makes an object of protobuf's form of JSON, with whole numbers as
@@ -90,24 +92,17 @@ func number(f float64) any {
 
 // encode makes protobuf's form of an object. It shares all that is the same
 // with another one, which an earlier step of the pipeline made: as a rule that
-// is nearly everything.
-func encode(obj map[string]any, was *structpb.Struct) (*structpb.Struct, error) {
-	return encodeEntries(obj, was) // It has our annotations, and so is another one.
+// is nearly everything. Decoded is what that one was decoded to, with which the object
+// shares as much.
+func encode(obj map[string]any, was *structpb.Struct, decoded map[string]any) (*structpb.Struct, error) {
+	return encodeEntries(obj, was, decoded) // It has our annotations, and so is another one.
 }
 
-func encodeMap(m map[string]any, was *structpb.Struct) (*structpb.Struct, error) {
-	if was != nil && sameMap(m, was) {
-		return was, nil
-	}
-
-	return encodeEntries(m, was)
-}
-
-func encodeEntries(m map[string]any, was *structpb.Struct) (*structpb.Struct, error) {
+func encodeEntries(m map[string]any, was *structpb.Struct, decoded map[string]any) (*structpb.Struct, error) {
 	fields := make(map[string]*structpb.Value, len(m))
 
 	for key, v := range m {
-		e, err := encodeValue(v, was.GetFields()[key])
+		e, err := encodeValue(v, was.GetFields()[key], decoded[key])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
@@ -118,14 +113,15 @@ func encodeEntries(m map[string]any, was *structpb.Struct) (*structpb.Struct, er
 	return &structpb.Struct{Fields: fields}, nil
 }
 
-func encodeValue(v any, was *structpb.Value) (*structpb.Value, error) {
-	if was != nil && sameValue(v, was) {
+func encodeValue(v any, was *structpb.Value, decoded any) (*structpb.Value, error) {
+	if was != nil && sameValue(v, was, decoded) {
 		return was, nil
 	}
 
 	switch t := v.(type) {
 	case map[string]any:
-		st, err := encodeMap(t, was.GetStructValue())
+		below, _ := decoded.(map[string]any)
+		st, err := encodeEntries(t, was.GetStructValue(), below)
 
 		return structpb.NewStructValue(st), err
 	case []any:
@@ -151,7 +147,7 @@ func encodeList(list []any, was *structpb.ListValue) (*structpb.ListValue, error
 			old = was.GetValues()[i]
 		}
 
-		e, err := encodeValue(v, old)
+		e, err := encodeValue(v, old, nil)
 		if err != nil {
 			return nil, fmt.Errorf("[%d]: %w", i, err)
 		}
@@ -162,14 +158,14 @@ func encodeList(list []any, was *structpb.ListValue) (*structpb.ListValue, error
 	return &structpb.ListValue{Values: values}, nil
 }
 
-func sameMap(m map[string]any, was *structpb.Struct) bool {
+func sameMap(m map[string]any, was *structpb.Struct, decoded map[string]any) bool {
 	if len(m) != len(was.GetFields()) {
 		return false
 	}
 
 	for key, v := range m {
 		old, ok := was.GetFields()[key]
-		if !ok || !sameValue(v, old) {
+		if !ok || !sameValue(v, old, decoded[key]) {
 			return false
 		}
 	}
@@ -177,17 +173,22 @@ func sameMap(m map[string]any, was *structpb.Struct) bool {
 	return true
 }
 
-// sameValue reports whether a value has a form already.
-func sameValue(v any, was *structpb.Value) bool {
+// sameValue reports whether a value has a form already. Decoded is what that one is decoded to, as far as that is known.
+func sameValue(v any, was *structpb.Value, decoded any) bool {
+	if change.Shared(v, decoded) {
+		return true
+	}
+
 	switch t := v.(type) {
 	case map[string]any:
 		st, ok := was.GetKind().(*structpb.Value_StructValue)
+		below, _ := decoded.(map[string]any)
 
-		return ok && sameMap(t, st.StructValue)
+		return ok && sameMap(t, st.StructValue, below)
 	case []any:
 		list, ok := was.GetKind().(*structpb.Value_ListValue)
 
-		return ok && slices.EqualFunc(t, list.ListValue.GetValues(), sameValue)
+		return ok && slices.EqualFunc(t, list.ListValue.GetValues(), func(v any, was *structpb.Value) bool { return sameValue(v, was, nil) })
 	case string:
 		s, ok := was.GetKind().(*structpb.Value_StringValue)
 
