@@ -33,6 +33,7 @@ type Function struct {
 	compiled *inforce.Cache
 	reports  *reports
 	answers  *answers
+	decoded  *decoded
 	// decisions logs what is decided; nil for nobody.
 	decisions DecisionLog
 }
@@ -57,7 +58,7 @@ func WithRepair(r v1alpha1.Repair) Option {
 func New(log logging.Logger, opts ...Option) *Function {
 	f := &Function{
 		log: log, now: time.Now, limit: resource.InitializingLimit, repair: v1alpha1.RepairApply,
-		metrics: newMetrics(), compiled: inforce.NewCache(), reports: newReports(), answers: newAnswers(),
+		metrics: newMetrics(), compiled: inforce.NewCache(), reports: newReports(), answers: newAnswers(), decoded: newDecoded(maxDecoded),
 	}
 	for _, o := range opts {
 		o(f)

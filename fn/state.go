@@ -72,12 +72,13 @@ type state struct {
 
 // readState decodes a request.
 func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (*state, error) {
+	uid := metaOf(req.GetObserved().GetComposite().GetResource(), "uid")
 	s := &state{
 		input:    in,
 		xr:       decode(req.GetObserved().GetComposite().GetResource()),
 		wantedXR: decode(req.GetDesired().GetComposite().GetResource()),
-		observed: map[string]*unstructured.Unstructured{},
-		desired:  map[string]*unstructured.Unstructured{},
+		observed: f.decoded.all(uid, req.GetObserved().GetResources()),
+		desired:  f.decoded.all(uid, req.GetDesired().GetResources()),
 		outcomes: map[string]composition.Result{},
 
 		limit:      f.limit,
@@ -99,20 +100,13 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 		return nil, fmt.Errorf("cannot read the observed composite resource: %w", errNoKind)
 	}
 
-	for name, r := range req.GetObserved().GetResources() {
-		s.observed[name] = decode(r.GetResource())
-	}
-
 	s.xr = composition.Recorded(s.xr, s.observed)
 	s.ungated, s.gatedIn = map[string]bool{}, map[string]string{}
 
-	for name, r := range req.GetDesired().GetResources() {
-		u := decode(r.GetResource())
+	for name, u := range s.desired {
 		if u.GetKind() == "" || u.GetAPIVersion() == "" {
 			return nil, fmt.Errorf("cannot read desired composed resource %q: %w", name, errNoKind)
 		}
-
-		s.desired[name] = u
 
 		if gvk := u.GroupVersionKind(); ungated(req, gvk) {
 			s.ungated[name], s.gatedIn[name] = true, gatedIn(req, gvk)
