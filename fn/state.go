@@ -20,7 +20,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
@@ -125,9 +124,9 @@ func (f *Function) readState(req *fnv1.RunFunctionRequest, in *v1alpha1.Input) (
 // readPolicies reads what Crossplane sent beside the resources.
 func (f *Function) readPolicies(req *fnv1.RunFunctionRequest, s *state) {
 	ours := v1alpha1.GroupVersion()
-	list, badPolicies := policies(given(req, keyPolicies, ours.WithKind(expression.KindPolicy)))
-	windows, badWindows := upgrades(given(req, keyUpgrades, ours.WithKind(expression.KindUpgrade)))
-	enforcing, badList := enforcements(given(req, keyEnforced, ours.WithKind(expression.KindEnforcement)))
+	list, badPolicies := policies(given(req, keyPolicies, ours.WithKind(v1alpha1.KindPolicy)))
+	windows, badWindows := upgrades(given(req, keyUpgrades, ours.WithKind(v1alpha1.KindUpgrade)))
+	enforcing, badList := enforcements(given(req, keyEnforced, ours.WithKind(v1alpha1.KindEnforcement)))
 	objects := inforce.Objects{Policies: list, Windows: windows, Enforcements: enforcing}
 	set := f.compiled.Set(objects)
 	s.problems = slices.Concat(badPolicies, badWindows, badList, set.Bad)

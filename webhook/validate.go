@@ -17,7 +17,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
 )
@@ -57,7 +56,7 @@ func validate(req admission.Request) (errs field.ErrorList, warnings []string, e
 		_, errs := policy.Compile(p)
 
 		return errs, nil, nil
-	case expression.KindBinding:
+	case v1alpha1.KindBinding:
 		b := &v1alpha1.AllowanceBinding{}
 		if err := json.Unmarshal(req.Object.Raw, b); err != nil {
 			return nil, nil, fmt.Errorf("cannot read AllowanceBinding %q: %w", req.Name, err)

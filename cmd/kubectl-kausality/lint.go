@@ -71,7 +71,8 @@ func lintCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&opts.files, "filename", "f", nil, "File or directory to lint; - is standard input. It can be given several times.")
 	flags.BoolVar(&opts.strict, "strict", false, "Exit with 3 where there are warnings, too.")
-	flags.StringVar(&opts.severity, "severity", string(typecheck.Note), "Tell of findings of this severity and greater: note, warning or error.")
+	flags.StringVar(&opts.severity, "severity", string(typecheck.Note),
+		"Tell of findings of this severity and greater: note, warning or error.")
 	flags.BoolVarP(&opts.verbose, "verbose", "v", false, "List the objects of other kinds, which are ignored.")
 	flags.StringVar(&opts.crossplane, "crossplane-service-account", defaultCrossplane,
 		"User name Crossplane works under.")
@@ -82,7 +83,8 @@ func lintCommand() *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("output",
 		cobra.FixedCompletions([]string{formatJSON, formatYAML, formatPath, formatSARIF}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("severity",
-		cobra.FixedCompletions([]string{string(typecheck.Note), string(typecheck.Warning), string(typecheck.Error)}, cobra.ShellCompDirectiveNoFileComp))
+		cobra.FixedCompletions([]string{string(typecheck.Note), string(typecheck.Warning), string(typecheck.Error)},
+			cobra.ShellCompDirectiveNoFileComp))
 
 	return cmd
 }

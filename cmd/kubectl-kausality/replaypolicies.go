@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 )
 
@@ -146,13 +145,13 @@ func addPolicy(gvk schema.GroupVersionKind, raw []byte, into *inforce.Objects) e
 	switch {
 	case gvk.Version != v1alpha1.GroupVersion().Version:
 		return errUnknownKind
-	case gvk.Kind == expression.KindPolicy:
+	case gvk.Kind == v1alpha1.KindPolicy:
 		return appendDecoded(raw, &into.Policies)
-	case gvk.Kind == expression.KindBinding:
+	case gvk.Kind == v1alpha1.KindBinding:
 		return appendDecoded(raw, &into.Bindings)
-	case gvk.Kind == expression.KindUpgrade:
+	case gvk.Kind == v1alpha1.KindUpgrade:
 		return appendDecoded(raw, &into.Windows)
-	case gvk.Kind == expression.KindEnforcement:
+	case gvk.Kind == v1alpha1.KindEnforcement:
 		return appendDecoded(raw, &into.Enforcements)
 	default:
 		return errUnknownKind

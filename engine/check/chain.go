@@ -29,7 +29,8 @@ func (l *linter) checkChain(p typecheck.Item[*v1alpha1.AllowancePolicy]) {
 		next := l.about(n)
 
 		for j, m := range perm.Mutations {
-			if !leadsOn(m) || slices.ContainsFunc(next, func(q *v1alpha1.AllowancePolicy) bool { return typecheck.Overlap(q.Spec.Match.Fields, m) }) {
+			if !leadsOn(m) ||
+				slices.ContainsFunc(next, func(q *v1alpha1.AllowancePolicy) bool { return typecheck.Overlap(q.Spec.Match.Fields, m) }) {
 				continue
 			}
 
@@ -143,7 +144,8 @@ func (l *linter) changes(n kind.Name) bool {
 		})
 	}
 
-	return slices.ContainsFunc(l.Input.Policies, func(p typecheck.Item[*v1alpha1.AllowancePolicy]) bool { return gives(p.Object.Spec.Allow) }) ||
+	return slices.ContainsFunc(l.Input.Policies,
+		func(p typecheck.Item[*v1alpha1.AllowancePolicy]) bool { return gives(p.Object.Spec.Allow) }) ||
 		slices.ContainsFunc(l.Input.Windows, func(w typecheck.Item[*v1alpha1.UpgradeAllowance]) bool { return gives(w.Object.Spec.Allow) }) ||
 		slices.ContainsFunc(l.about(n), func(p *v1alpha1.AllowancePolicy) bool { return fields(p.Spec.Match.Fields) })
 }

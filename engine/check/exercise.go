@@ -19,7 +19,8 @@ func (l *linter) checkExercise(p typecheck.Item[*v1alpha1.AllowancePolicy]) {
 	const at = "spec.subjects"
 
 	spec := &p.Object.Spec
-	if !slices.ContainsFunc(spec.Allow, typecheck.Child) || !l.all(kind.OfMatch(&spec.Match), func(k kind.Served) bool { return k.Crossplane }) {
+	if !slices.ContainsFunc(spec.Allow, typecheck.Child) ||
+		!l.all(kind.OfMatch(&spec.Match), func(k kind.Served) bool { return k.Crossplane }) {
 		return
 	}
 
@@ -28,13 +29,15 @@ func (l *linter) checkExercise(p typecheck.Item[*v1alpha1.AllowancePolicy]) {
 
 	switch {
 	case !policy.MayExercise(spec.Subjects, crossplane):
-		l.report.Add(p.At, typecheck.NobodyExercises, at, fmt.Sprintf("what is made for a %s Crossplane changes (%s), and of the subjects only %s may",
-			policy.DescribeKinds(&spec.Match), crossplane.Name,
-			policy.Describe(spec.Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate })),
+		l.report.Add(p.At, typecheck.NobodyExercises, at,
+			fmt.Sprintf("what is made for a %s Crossplane changes (%s), and of the subjects only %s may",
+				policy.DescribeKinds(&spec.Match), crossplane.Name,
+				policy.Describe(spec.Subjects, func(s v1alpha1.Subject) bool { return !s.MayInitiate })),
 			"add Crossplane's service account to spec.subjects, or give the others mayInitiate: true")
 	case !listed:
-		l.report.Add(p.At, typecheck.AnybodyExercises, at, fmt.Sprintf("anybody may make the changes that the policy allows of what is made for a %s",
-			policy.DescribeKinds(&spec.Match)),
+		l.report.Add(p.At, typecheck.AnybodyExercises, at,
+			fmt.Sprintf("anybody may make the changes that the policy allows of what is made for a %s",
+				policy.DescribeKinds(&spec.Match)),
 			fmt.Sprintf("list Crossplane's service account (%s) without mayInitiate, to keep others from it", crossplane.Name))
 	}
 }

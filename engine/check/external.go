@@ -82,7 +82,8 @@ func (l *linter) checkUnusedExternal(p typecheck.Item[*v1alpha1.AllowancePolicy]
 	}
 
 	for i, perm := range p.Object.Spec.Allow {
-		if typecheck.Child(perm) || !slices.ContainsFunc(perm.Mutations, func(verb string) bool { return slices.Contains(typecheck.Verbs(), verb) }) {
+		if typecheck.Child(perm) ||
+			!slices.ContainsFunc(perm.Mutations, func(verb string) bool { return slices.Contains(typecheck.Verbs(), verb) }) {
 			continue
 		}
 

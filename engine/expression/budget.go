@@ -69,6 +69,7 @@ func (b *Budget) Eval(e *Expression, in Input) (bool, error) {
 	return b.EvalIn(e, &Activation{Input: &in})
 }
 
+// EvalIn evaluates an expression for names that are resolved already. The errors are those of Eval.
 func (b *Budget) EvalIn(e *Expression, a *Activation) (bool, error) {
 	if b.used {
 		return false, b.exceeded(e)

@@ -56,7 +56,7 @@ type Expression struct {
 // String returns the expression as it was written.
 func (e *Expression) String() string { return e.text }
 
-// compileEnv returns the environment all expressions share, in which objects
+// Env returns the environment all expressions share, in which objects
 // may hold anything. It takes milliseconds to make and never changes.
 //
 //nolint:gochecknoglobals // A constant that is costly to make.
@@ -161,7 +161,7 @@ func hasKey(eh cel.MacroExprFactory, operand, key ast.Expr) ast.Expr {
 	return eh.NewCall(operators.LogicalAnd, present, in)
 }
 
-// CompileExpression compiles an expression. The error is one line and says
+// Compile compiles an expression. The error is one line and says
 // where in the text it is.
 func Compile(text string) (*Expression, error) {
 	env, err := Env()
@@ -195,7 +195,7 @@ func CheckResult(tree *cel.Ast, role Role) error {
 	return nil
 }
 
-// compile compiles an expression of any type, with Kubernetes' limits.
+// CompileTree compiles an expression of any type, with Kubernetes' limits.
 func CompileTree(env *cel.Env, text string) (*cel.Ast, cel.Program, error) {
 	tree, iss := env.Compile(text)
 	if iss != nil && iss.Err() != nil {
@@ -294,7 +294,7 @@ type Asking struct {
 // errAlone is the cause where an expression asks, and nobody can be asked.
 const errAlone = "the cluster's authorizer is asked by the webhook alone"
 
-// object is the new object, or the old one on delete.
+// Subject is the new object, or the old one on delete.
 func (in Input) Subject() map[string]any {
 	if in.Object != nil {
 		return in.Object
@@ -303,7 +303,7 @@ func (in Input) Subject() map[string]any {
 	return in.OldObject
 }
 
-// objects are all that an expression sees values of. What an authenticator knows of a user, and
+// All are all objects that an expression sees values of. What an authenticator knows of a user, and
 // the options of a request, may hold credentials as well.
 func (in Input) All() []map[string]any {
 	out := []map[string]any{in.Object, in.OldObject, in.Parent, in.Param, in.NamespaceObject}

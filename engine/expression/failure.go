@@ -5,18 +5,6 @@ package expression
 
 import "errors"
 
-// Kinds of what has expressions and allows or enforces something.
-const (
-	// KindPolicy is that of policies.
-	KindPolicy = "AllowancePolicy"
-	// KindBinding is that of bindings.
-	KindBinding = "AllowanceBinding"
-	// KindUpgrade is that of windows.
-	KindUpgrade = "UpgradeAllowance"
-	// KindEnforcement is that of Enforcements.
-	KindEnforcement = "Enforcement"
-)
-
 // EvaluationError is of an expression that could not be evaluated for an object,
 // and says of which policy or Enforcement.
 type EvaluationError struct {

@@ -37,7 +37,10 @@ func AwaitsDelete(u *unstructured.Unstructured) bool {
 		return false
 	}
 
-	p := planning{m: managed.Resource{Object: u, Desired: desired, Current: managed.CurrentOf(u), Record: rec, Allowances: list, LooksForDrift: true}, shared: &sharing{}}
+	p := planning{m: managed.Resource{
+		Object: u, Desired: desired, Current: managed.CurrentOf(u), Record: rec, Allowances: list,
+		LooksForDrift: true,
+	}, shared: &sharing{}}
 
 	return slices.Contains(managed.ActionsOf(p.unserved()), management.ActionDelete)
 }
@@ -65,7 +68,10 @@ func Pending(u *unstructured.Unstructured) bool {
 	desired, err := managed.Widest(u, rec, list)
 
 	// What waits for drift to be reverted or approved is on its way, too.
-	p := planning{m: managed.Resource{Object: u, Desired: desired, Current: managed.CurrentOf(u), Record: rec, Allowances: list}, shared: &sharing{}}
+	p := planning{
+		m:      managed.Resource{Object: u, Desired: desired, Current: managed.CurrentOf(u), Record: rec, Allowances: list},
+		shared: &sharing{},
+	}
 
 	if err != nil || len(p.unserved()) > 0 {
 		return true

@@ -133,7 +133,8 @@ func Opening(u *unstructured.Unstructured, lateInitialize bool, now time.Time) *
 	}
 
 	plan, err := PlanFor(u, Options{LateInitialize: lateInitialize, WithholdDelete: true}, now)
-	if err != nil || plan.Move != OpenUp || management.Same(plan.Policies, managed.CurrentOf(u)) || resource.Deleting(u) || plan.LeavesBehind != nil {
+	if err != nil || plan.Move != OpenUp || management.Same(plan.Policies, managed.CurrentOf(u)) || resource.Deleting(u) ||
+		plan.LeavesBehind != nil {
 		return nil
 	}
 
@@ -335,7 +336,8 @@ func (p planning) whileOpen() Plan {
 
 	plan := p.waiting(missing)
 
-	if _, again := p.m.LacksUpdate(p.limits, p.now); p.m.Creating() && managed.Made(p.m.Object) && again > 0 && (plan.Again == 0 || again < plan.Again) {
+	if _, again := p.m.LacksUpdate(p.limits, p.now); p.m.Creating() && managed.Made(p.m.Object) && again > 0 && (plan.Again == 0 ||
+		again < plan.Again) {
 		plan.Again = again
 	}
 

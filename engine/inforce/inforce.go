@@ -15,7 +15,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/internal/memo"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/upgradeallowance"
@@ -33,8 +32,8 @@ type Cache struct {
 // NewCache makes an empty Cache.
 func NewCache() *Cache {
 	return &Cache{
-		policies: policy.NewCache(), bindings: memo.New(expression.KindBinding, policy.CompileBinding),
-		windows: memo.New(expression.KindUpgrade, terms), enforcements: enforcement.NewCache(),
+		policies: policy.NewCache(), bindings: memo.New(v1alpha1.KindBinding, policy.CompileBinding),
+		windows: memo.New(v1alpha1.KindUpgrade, terms), enforcements: enforcement.NewCache(),
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -32,20 +31,23 @@ func ObjectsOf(b request.Basis) Objects {
 	for _, one := range b.Bindings.All() {
 		namespace, name, _ := strings.Cut(one.Name(), "/")
 		out.Bindings = append(out.Bindings, v1alpha1.AllowanceBinding{
-			TypeMeta: typeOf(expression.KindBinding), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: *one.Spec(),
+			TypeMeta: typeOf(v1alpha1.KindBinding), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: *one.Spec(),
 		})
 	}
 
 	for _, w := range b.Upgrades {
 		out.Windows = append(out.Windows, v1alpha1.UpgradeAllowance{
-			TypeMeta: typeOf(expression.KindUpgrade), ObjectMeta: metav1.ObjectMeta{Name: w.GetName(), UID: w.GetUID(), Generation: w.GetGeneration()},
+			TypeMeta: typeOf(v1alpha1.KindUpgrade), ObjectMeta: metav1.ObjectMeta{
+				Name: w.GetName(), UID: w.GetUID(),
+				Generation: w.GetGeneration(),
+			},
 			Spec: w.Spec, Status: v1alpha1.UpgradeAllowanceStatus{Active: w.Status.Active, ObservedGeneration: w.Status.ObservedGeneration},
 		})
 	}
 
 	for _, e := range b.Enforcements {
 		out.Enforcements = append(out.Enforcements, v1alpha1.Enforcement{
-			TypeMeta:   typeOf(expression.KindEnforcement),
+			TypeMeta:   typeOf(v1alpha1.KindEnforcement),
 			ObjectMeta: metav1.ObjectMeta{Name: e.Name(), Generation: e.Generation()}, Spec: *e.Spec(),
 		})
 	}
@@ -55,7 +57,7 @@ func ObjectsOf(b request.Basis) Objects {
 
 func policyOf(name string, generation int64, spec *v1alpha1.AllowancePolicySpec) v1alpha1.AllowancePolicy {
 	return v1alpha1.AllowancePolicy{
-		TypeMeta: typeOf(expression.KindPolicy), ObjectMeta: metav1.ObjectMeta{Name: name, Generation: generation}, Spec: *spec,
+		TypeMeta: typeOf(v1alpha1.KindPolicy), ObjectMeta: metav1.ObjectMeta{Name: name, Generation: generation}, Spec: *spec,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
+// ErrNotUnderstood is the cause where an annotation is of another version.
 var ErrNotUnderstood = errors.New("it is of a form that this version does not know")
 
 // ParseDesired reads kausality.io/desired-policies; without the annotation there are no policies. It reads what

@@ -34,6 +34,7 @@ func hasUnknown(u *unstructured.Unstructured) bool {
 	return false
 }
 
+// IsUnknown reports whether an annotation is of a former or a later version of Kausality.
 func IsUnknown(key string) bool {
 	return strings.HasPrefix(key, v1alpha1.AnnotationPrefix) && !v1alpha1.KnownAnnotation(key)
 }

@@ -129,7 +129,9 @@ func (p *parameters) query(home string) expression.ParamQuery {
 // evaluateWith checks conditions with each parameter that is found: all of them must hold
 // with all of them. Where there is none nothing is met. What all of them cost together is
 // limited as one policy's expressions are.
-func (p *parameters) evaluateWith(s *expression.Scope, conditions []*condition, in expression.Input, below bool, budget *expression.Budget) Evaluation {
+func (p *parameters) evaluateWith(
+	s *expression.Scope, conditions []*condition, in expression.Input, below bool, budget *expression.Budget,
+) Evaluation {
 	if p == nil {
 		return evaluate(s, conditions, in, below, budget)
 	}

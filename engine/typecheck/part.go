@@ -18,7 +18,7 @@ import (
 type partKind int
 
 const (
-	// isExpression is one of CEL.
+	// IsExpression is one of CEL.
 	IsExpression partKind = iota
 	// isChange is the path of a change.
 	isChange

@@ -26,9 +26,9 @@ func TestExpressionsOfGatesThatFailAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	e.Count(nil, fixture.ErrBroken, &expression.EvaluationError{Kind: expression.KindPolicy, Name: "p", Err: fixture.ErrBroken})
-	e.Count(&expression.EvaluationError{Kind: expression.KindPolicy, Name: "p", Err: fixture.ErrBroken})
-	(*Expressions)(nil).Count(&expression.EvaluationError{Kind: expression.KindPolicy, Name: "p", Err: fixture.ErrBroken})
+	e.Count(nil, fixture.ErrBroken, &expression.EvaluationError{Kind: v1alpha1.KindPolicy, Name: "p", Err: fixture.ErrBroken})
+	e.Count(&expression.EvaluationError{Kind: v1alpha1.KindPolicy, Name: "p", Err: fixture.ErrBroken})
+	(*Expressions)(nil).Count(&expression.EvaluationError{Kind: v1alpha1.KindPolicy, Name: "p", Err: fixture.ErrBroken})
 
 	if diff := cmp.Diff([]string{"gate_expression_errors_total{AllowancePolicy,p} 2"}, fixture.Counted(t, reg)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

@@ -12,7 +12,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 )
 
@@ -36,11 +35,11 @@ func sources(ctx context.Context, reader client.Reader, list []v1alpha1.Allowanc
 	out := []string{}
 
 	for _, a := range list {
-		s := finding.Source{Kind: expression.KindPolicy, Name: a.Policy}
+		s := finding.Source{Kind: v1alpha1.KindPolicy, Name: a.Policy}
 
 		var obj client.Object = &v1alpha1.AllowancePolicy{}
 		if a.Source.Type == v1alpha1.SourceWindow {
-			s, obj = finding.Source{Kind: expression.KindUpgrade, Name: a.Source.Name}, &v1alpha1.UpgradeAllowance{}
+			s, obj = finding.Source{Kind: v1alpha1.KindUpgrade, Name: a.Source.Name}, &v1alpha1.UpgradeAllowance{}
 		}
 
 		if s.Name == "" {

@@ -23,7 +23,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/check"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
@@ -129,7 +128,7 @@ func (r Bindings) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 
 	// 3. Report it.
-	return r.Reporter.write(ctx, expression.KindBinding, out, b)
+	return r.Reporter.write(ctx, v1alpha1.KindBinding, out, b)
 }
 
 // unguarded warns of a binding that was made while nobody was asked for the verb bind.

@@ -19,7 +19,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
@@ -62,7 +61,7 @@ func (r Enforcements) Reconcile(ctx context.Context, req reconcile.Request) (rec
 	}
 
 	// 3. Report it.
-	return r.Reporter.write(ctx, expression.KindEnforcement, out, e)
+	return r.Reporter.write(ctx, v1alpha1.KindEnforcement, out, e)
 }
 
 // misnamed are the kinds that an Enforcement is about by a name that they do not

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
@@ -36,7 +35,7 @@ type Labels struct {
 // LabelPolicies makes the Labels of AllowancePolicies. It reads from the cache.
 func LabelPolicies(c client.Client) *Labels {
 	return &Labels{
-		client: c, kind: expression.KindPolicy, empty: func() client.Object { return &v1alpha1.AllowancePolicy{} },
+		client: c, kind: v1alpha1.KindPolicy, empty: func() client.Object { return &v1alpha1.AllowancePolicy{} },
 		labels: func(obj client.Object) map[string]string {
 			p, _ := obj.(*v1alpha1.AllowancePolicy)
 
@@ -48,7 +47,7 @@ func LabelPolicies(c client.Client) *Labels {
 // LabelWindows makes the Labels of UpgradeAllowances. It reads from the cache.
 func LabelWindows(c client.Client) *Labels {
 	return &Labels{
-		client: c, kind: expression.KindUpgrade, empty: func() client.Object { return &v1alpha1.UpgradeAllowance{} },
+		client: c, kind: v1alpha1.KindUpgrade, empty: func() client.Object { return &v1alpha1.UpgradeAllowance{} },
 		labels: func(obj client.Object) map[string]string {
 			u, _ := obj.(*v1alpha1.UpgradeAllowance)
 

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 	"github.com/kausality-io/kausality-crossplane/internal/audit"
 )
@@ -88,7 +87,8 @@ func (n *NotReady) count(ctx context.Context) (reasons, states map[string]map[st
 	}
 
 	for kind, list := range map[string]client.ObjectList{
-		expression.KindPolicy: policies, expression.KindBinding: bindings, expression.KindUpgrade: windows, expression.KindEnforcement: enforcements,
+		v1alpha1.KindPolicy: policies, v1alpha1.KindBinding: bindings, v1alpha1.KindUpgrade: windows,
+		v1alpha1.KindEnforcement: enforcements,
 	} {
 		if n.Reader.List(ctx, list, client.UnsafeDisableDeepCopy) == nil {
 			reasons[kind] = map[string]int{v1alpha1.ReasonInvalid: 0} // So that who watches it sees it go down.
@@ -102,19 +102,19 @@ func (n *NotReady) count(ctx context.Context) (reasons, states map[string]map[st
 			ready = stateShadow
 		}
 
-		add(expression.KindPolicy, ready, policies.Items[i].GetGeneration(), policies.Items[i].Status.Conditions)
+		add(v1alpha1.KindPolicy, ready, policies.Items[i].GetGeneration(), policies.Items[i].Status.Conditions)
 	}
 
 	for i := range bindings.Items {
-		add(expression.KindBinding, stateReady, bindings.Items[i].GetGeneration(), bindings.Items[i].Status.Conditions)
+		add(v1alpha1.KindBinding, stateReady, bindings.Items[i].GetGeneration(), bindings.Items[i].Status.Conditions)
 	}
 
 	for i := range windows.Items {
-		add(expression.KindUpgrade, stateReady, windows.Items[i].GetGeneration(), windows.Items[i].Status.Conditions)
+		add(v1alpha1.KindUpgrade, stateReady, windows.Items[i].GetGeneration(), windows.Items[i].Status.Conditions)
 	}
 
 	for i := range enforcements.Items {
-		add(expression.KindEnforcement, stateReady, enforcements.Items[i].GetGeneration(), enforcements.Items[i].Status.Conditions)
+		add(v1alpha1.KindEnforcement, stateReady, enforcements.Items[i].GetGeneration(), enforcements.Items[i].Status.Conditions)
 	}
 
 	return reasons, states

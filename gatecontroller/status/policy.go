@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
@@ -73,7 +72,7 @@ func (r Policies) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 
 	// 3. Report it.
-	return r.Reporter.write(ctx, expression.KindPolicy, out, p)
+	return r.Reporter.write(ctx, v1alpha1.KindPolicy, out, p)
 }
 
 // readiness reports whether a policy is in force, and what checking it found first.

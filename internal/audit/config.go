@@ -16,7 +16,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 )
 
 // LongWindow is for how long a window may be in force before it is no upgrade any more.
@@ -55,24 +54,24 @@ func (c Config) findings(now time.Time) []Finding {
 
 	for i := range c.Policies {
 		p := &c.Policies[i]
-		out = append(out, notReady(expression.KindPolicy, &p.ObjectMeta, p.Status.Conditions)...)
+		out = append(out, notReady(v1alpha1.KindPolicy, &p.ObjectMeta, p.Status.Conditions)...)
 		out = append(out, shadowed(p)...)
 	}
 
 	for i := range c.Bindings {
-		out = append(out, notReady(expression.KindBinding, &c.Bindings[i].ObjectMeta, c.Bindings[i].Status.Conditions)...)
+		out = append(out, notReady(v1alpha1.KindBinding, &c.Bindings[i].ObjectMeta, c.Bindings[i].Status.Conditions)...)
 	}
 
 	for i := range c.Enforcements {
 		e := &c.Enforcements[i]
-		out = append(out, notReady(expression.KindEnforcement, &e.ObjectMeta, e.Status.Conditions)...)
+		out = append(out, notReady(v1alpha1.KindEnforcement, &e.ObjectMeta, e.Status.Conditions)...)
 		out = append(out, lenient(e)...)
 		out = append(out, excepting(e, now)...)
 	}
 
 	for i := range c.Windows {
 		w := &c.Windows[i]
-		out = append(out, notReady(expression.KindUpgrade, &w.ObjectMeta, w.Status.Conditions)...)
+		out = append(out, notReady(v1alpha1.KindUpgrade, &w.ObjectMeta, w.Status.Conditions)...)
 		out = append(out, open(w, now)...)
 	}
 
@@ -106,7 +105,7 @@ func notReady(kind string, m *metav1.ObjectMeta, conditions []metav1.Condition) 
 
 // shadowed judges whether a policy is in Shadow mode, all of it or a condition.
 func shadowed(p *v1alpha1.AllowancePolicy) []Finding {
-	about := refOfOurs(expression.KindPolicy, &p.ObjectMeta)
+	about := refOfOurs(v1alpha1.KindPolicy, &p.ObjectMeta)
 
 	if p.Spec.EnforcementMode == v1alpha1.EnforcementModeShadow {
 		return []Finding{newFinding(Shadow, about, "its enforcementMode is Shadow",
@@ -136,7 +135,7 @@ func lenient(e *v1alpha1.Enforcement) []Finding {
 		return nil
 	}
 
-	return []Finding{newFinding(WarnOnly, refOfOurs(expression.KindEnforcement, &e.ObjectMeta),
+	return []Finding{newFinding(WarnOnly, refOfOurs(v1alpha1.KindEnforcement, &e.ObjectMeta),
 		fmt.Sprintf("its validationActions are %v", e.Spec.ValidationActions),
 		"set spec.validationActions to [Deny] or [Hold], once its reports show what it would refuse")}
 }
@@ -162,7 +161,7 @@ func excepting(e *v1alpha1.Enforcement, now time.Time) []Finding {
 			who[i] = string(s.Kind) + " " + s.Name
 		}
 
-		f := newFinding(ExceptionOpen, refOfOurs(expression.KindEnforcement, &e.ObjectMeta),
+		f := newFinding(ExceptionOpen, refOfOurs(v1alpha1.KindEnforcement, &e.ObjectMeta),
 			fmt.Sprintf("exception %s: %s may change %s until %s: %s", x.Name, strings.Join(who, " and "), strings.Join(x.Mutations, " and "),
 				x.Until.UTC().Format(time.RFC3339), x.Reason),
 			"take it out of spec.exceptions as soon as it has served")
@@ -190,7 +189,7 @@ func open(w *v1alpha1.UpgradeAllowance, now time.Time) []Finding {
 		since = c.LastTransitionTime.Time
 	}
 
-	f := newFinding(WindowOpen, refOfOurs(expression.KindUpgrade, &w.ObjectMeta),
+	f := newFinding(WindowOpen, refOfOurs(v1alpha1.KindUpgrade, &w.ObjectMeta),
 		fmt.Sprintf("it is open for %s until %s: %s", w.Spec.ServiceAccount, w.Spec.ValidUntil.UTC().Format(time.RFC3339), joined(texts)),
 		"set spec.suspend to true, or delete it, once the upgrade is done").since(since)
 

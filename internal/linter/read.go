@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 	"github.com/kausality-io/kausality-crossplane/internal/customresource"
 	"github.com/kausality-io/kausality-crossplane/internal/definition"
@@ -160,7 +159,10 @@ func invalid(i int, v *customresource.Validator, in customresource.Result) []typ
 	var out []typecheck.Finding
 
 	for _, path := range in.Unknown {
-		f := typecheck.Finding{Item: i, Rule: typecheck.UnknownField, Severity: typecheck.Error, Field: path, Message: fmt.Sprintf("unknown field %q", path)}
+		f := typecheck.Finding{
+			Item: i, Rule: typecheck.UnknownField, Severity: typecheck.Error, Field: path,
+			Message: fmt.Sprintf("unknown field %q", path),
+		}
 		if like := typecheck.Alike(last(path), v.Siblings(path)); len(like) > 0 {
 			f.Remedy = "write " + like[0] + ", if that is meant"
 		}
@@ -178,13 +180,13 @@ func invalid(i int, v *customresource.Validator, in customresource.Result) []typ
 // schema has refused.
 func (r *run) take(i int, gvk schema.GroupVersionKind, object map[string]any) {
 	switch gvk.Kind {
-	case expression.KindPolicy:
+	case v1alpha1.KindPolicy:
 		r.in.Policies = takeAs(r.in.Policies, i, object)
-	case expression.KindBinding:
+	case v1alpha1.KindBinding:
 		r.in.Bindings = takeAs(r.in.Bindings, i, object)
-	case expression.KindUpgrade:
+	case v1alpha1.KindUpgrade:
 		r.in.Windows = takeAs(r.in.Windows, i, object)
-	case expression.KindEnforcement:
+	case v1alpha1.KindEnforcement:
 		r.in.Enforcements = takeAs(r.in.Enforcements, i, object)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/explain"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -47,7 +46,7 @@ func (s *Scenario) exercises(got Outcome) ([]*exercise, error) {
 	for i := range s.Policies {
 		p := &s.Policies[i]
 
-		place := s.where[expression.KindPolicy+"/"+p.GetName()]
+		place := s.where[v1alpha1.KindPolicy+"/"+p.GetName()]
 		if p.Spec.EnforcementMode != v1alpha1.EnforcementModeShadow && !strings.HasPrefix(place, s.at.Path+":") {
 			out = append(out, &exercise{place: place, name: p.GetName(), spec: &p.Spec, tried: map[string]tried{}})
 		}

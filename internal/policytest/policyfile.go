@@ -18,7 +18,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/inforce"
 )
 
@@ -263,17 +262,17 @@ func (h *holding) readOurs(compiled *inforce.Cache, doc section, raw []byte, at,
 	)
 
 	switch kind {
-	case expression.KindPolicy:
+	case v1alpha1.KindPolicy:
 		key, err = decodeInto(doc, raw, at, &one.Policies)
-	case expression.KindBinding:
+	case v1alpha1.KindBinding:
 		key, err = decodeInto(doc, raw, at, &one.Bindings)
-	case expression.KindUpgrade:
+	case v1alpha1.KindUpgrade:
 		key, err = decodeInto(doc, raw, at, &one.Windows)
-	case expression.KindEnforcement:
+	case v1alpha1.KindEnforcement:
 		key, err = decodeInto(doc, raw, at, &one.Enforcements)
 	default:
 		err = doc.wrong(join(at, "kind"), fmt.Sprintf("%q is none of %s, %s, %s and %s", kind,
-			expression.KindPolicy, expression.KindBinding, expression.KindUpgrade, expression.KindEnforcement))
+			v1alpha1.KindPolicy, v1alpha1.KindBinding, v1alpha1.KindUpgrade, v1alpha1.KindEnforcement))
 	}
 
 	if err != nil {

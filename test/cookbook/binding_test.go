@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/test/cookbook"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/world"
@@ -40,7 +40,7 @@ func (s *stage) bindings(t *testing.T, r cookbook.Recipe) {
 
 	for _, u := range objects {
 		switch u.GetKind() {
-		case expression.KindBinding:
+		case v1alpha1.KindBinding:
 			binding = u
 		case "ClusterRole":
 			roles = append(roles, u)

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/internal/policytest"
 )
 
@@ -105,7 +104,7 @@ func (r Recipe) active() ([]byte, error) {
 	}
 
 	for _, u := range objects {
-		if u.GetKind() == expression.KindUpgrade {
+		if u.GetKind() == v1alpha1.KindUpgrade {
 			u.Object["status"] = map[string]any{"active": true, "observedGeneration": u.GetGeneration()}
 		}
 	}

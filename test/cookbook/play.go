@@ -17,7 +17,6 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/internal/policytest"
 )
@@ -147,7 +146,7 @@ func (s *seen) addGate(one *policytest.Scenario) error {
 
 	for _, w := range one.Upgrades {
 		if strings.Contains(text, w.GetName()) {
-			s.used[expression.KindUpgrade+"/"+w.GetName()] = true
+			s.used[v1alpha1.KindUpgrade+"/"+w.GetName()] = true
 		}
 	}
 
@@ -172,20 +171,20 @@ func (s *seen) add(one *policytest.Scenario) error {
 	}
 
 	for _, name := range d.Enforcements {
-		s.used[expression.KindEnforcement+"/"+name] = true
+		s.used[v1alpha1.KindEnforcement+"/"+name] = true
 	}
 
 	for _, f := range d.Findings {
 		name, _, _ := strings.Cut(f.Policy, "/")
-		s.used[expression.KindPolicy+"/"+name], s.used[expression.KindUpgrade+"/"+name] = true, true
+		s.used[v1alpha1.KindPolicy+"/"+name], s.used[v1alpha1.KindUpgrade+"/"+name] = true, true
 
 		for _, l := range f.Lacks {
-			s.used[expression.KindPolicy+"/"+l.Policy] = true
+			s.used[v1alpha1.KindPolicy+"/"+l.Policy] = true
 		}
 	}
 
 	for _, f := range d.Shadow {
-		s.used[expression.KindPolicy+"/"+f.Finding.Policy] = true
+		s.used[v1alpha1.KindPolicy+"/"+f.Finding.Policy] = true
 	}
 
 	if d.Object == nil {
@@ -223,7 +222,7 @@ func (p *Play) unseen(s seen) ([]string, error) {
 
 	for _, u := range objects {
 		kind := u.GetKind()
-		if !slices.Contains([]string{expression.KindPolicy, expression.KindUpgrade, expression.KindEnforcement}, kind) {
+		if !slices.Contains([]string{v1alpha1.KindPolicy, v1alpha1.KindUpgrade, v1alpha1.KindEnforcement}, kind) {
 			continue
 		}
 
@@ -233,7 +232,7 @@ func (p *Play) unseen(s seen) ([]string, error) {
 	}
 
 	for _, x := range p.Scenarios[0].Policies {
-		if x.Spec.EnforcementMode == v1alpha1.EnforcementModeShadow || !slices.ContainsFunc(objects, named(expression.KindPolicy, x.GetName())) {
+		if x.Spec.EnforcementMode == v1alpha1.EnforcementModeShadow || !slices.ContainsFunc(objects, named(v1alpha1.KindPolicy, x.GetName())) {
 			continue
 		}
 

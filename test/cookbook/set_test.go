@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/internal/policytest"
 	"github.com/kausality-io/kausality-crossplane/test/cookbook"
@@ -56,24 +56,24 @@ const kindCRD = "CustomResourceDefinition"
 func othersOf(one *policytest.Scenario, recipe []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	typed := map[string][]runtime.Object{}
 	for i := range one.Policies {
-		typed[expression.KindPolicy] = append(typed[expression.KindPolicy], &one.Policies[i])
+		typed[v1alpha1.KindPolicy] = append(typed[v1alpha1.KindPolicy], &one.Policies[i])
 	}
 
 	for i := range one.Bindings {
-		typed[expression.KindBinding] = append(typed[expression.KindBinding], &one.Bindings[i])
+		typed[v1alpha1.KindBinding] = append(typed[v1alpha1.KindBinding], &one.Bindings[i])
 	}
 
 	for i := range one.Upgrades {
-		typed[expression.KindUpgrade] = append(typed[expression.KindUpgrade], &one.Upgrades[i])
+		typed[v1alpha1.KindUpgrade] = append(typed[v1alpha1.KindUpgrade], &one.Upgrades[i])
 	}
 
 	for i := range one.Enforcements {
-		typed[expression.KindEnforcement] = append(typed[expression.KindEnforcement], &one.Enforcements[i])
+		typed[v1alpha1.KindEnforcement] = append(typed[v1alpha1.KindEnforcement], &one.Enforcements[i])
 	}
 
 	var out []*unstructured.Unstructured
 
-	for _, kind := range []string{expression.KindPolicy, expression.KindBinding, expression.KindUpgrade, expression.KindEnforcement} {
+	for _, kind := range []string{v1alpha1.KindPolicy, v1alpha1.KindBinding, v1alpha1.KindUpgrade, v1alpha1.KindEnforcement} {
 		for _, obj := range typed[kind] {
 			u, err := untyped(kind, obj)
 			if err != nil {

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/internal/policytest"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
@@ -38,7 +37,7 @@ func (c cast) activate(ctx context.Context, one *policytest.Scenario) error {
 			return err
 		}
 
-		live := world.Prototype(v1alpha1.GroupVersion().WithKind(expression.KindUpgrade))
+		live := world.Prototype(v1alpha1.GroupVersion().WithKind(v1alpha1.KindUpgrade))
 		if err := c.admin.Get(ctx, client.ObjectKeyFromObject(w), live); err != nil {
 			return err
 		}

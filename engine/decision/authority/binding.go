@@ -103,7 +103,7 @@ func (auth *Authority) EvaluateBinding(p *policy.Policy, b *policy.Binding) poli
 
 	if v.Problem != nil && auth.Ledger.bindings.telling() {
 		auth.Problems.Add(&expression.EvaluationError{
-			Kind: expression.KindBinding, Name: b.Name(), Err: fmt.Errorf("AllowanceBinding %q: %w", b.Name(), v.Problem),
+			Kind: v1alpha1.KindBinding, Name: b.Name(), Err: fmt.Errorf("AllowanceBinding %q: %w", b.Name(), v.Problem),
 		})
 	}
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -42,11 +42,11 @@ func CompareSources(a, b Source) int {
 func (f Finding) Kind() string {
 	switch f.Rule {
 	case RuleUpgrade:
-		return expression.KindUpgrade
+		return v1alpha1.KindUpgrade
 	case RuleException:
-		return expression.KindEnforcement
+		return v1alpha1.KindEnforcement
 	default:
-		return expression.KindPolicy
+		return v1alpha1.KindPolicy
 	}
 }
 
@@ -74,9 +74,9 @@ func (f Finding) Policies() []Source {
 
 // source is what lacks something.
 func (l Lack) source() Source {
-	s := Source{Kind: expression.KindPolicy, Name: l.Policy, Generation: l.Generation}
+	s := Source{Kind: v1alpha1.KindPolicy, Name: l.Policy, Generation: l.Generation}
 	if l.OfWindow() {
-		s.Kind = expression.KindUpgrade
+		s.Kind = v1alpha1.KindUpgrade
 	}
 
 	return s
@@ -87,5 +87,5 @@ func (l Lack) OfWindow() bool { return l.What == policy.LackEdited || l.What == 
 
 // SourceOfEnforcement names an Enforcement that had a part in a decision.
 func SourceOfEnforcement(e *enforcement.Enforcement) Source {
-	return Source{Kind: expression.KindEnforcement, Name: e.Name(), Generation: e.Generation()}
+	return Source{Kind: v1alpha1.KindEnforcement, Name: e.Name(), Generation: e.Generation()}
 }

@@ -32,7 +32,9 @@ type Enforced struct {
 }
 
 // readEnforced finds the Enforcements that govern the object.
-func readEnforced(o request.Objects, in expression.Input, all []*enforcement.Enforcement, manager string, problems *request.Problems) Enforced {
+func readEnforced(
+	o request.Objects, in expression.Input, all []*enforcement.Enforcement, manager string, problems *request.Problems,
+) Enforced {
 	out := Enforced{All: all, Never: NeverEnforced(o, manager)}
 	if out.Never {
 		return out
@@ -44,7 +46,7 @@ func readEnforced(o request.Objects, in expression.Input, all []*enforcement.Enf
 		governs, err := e.Governs(target, in)
 		if err != nil {
 			problems.Add(&expression.EvaluationError{
-				Kind: expression.KindEnforcement, Name: e.Name(), Err: fmt.Errorf("enforcement %q: %w", e.Name(), err),
+				Kind: v1alpha1.KindEnforcement, Name: e.Name(), Err: fmt.Errorf("enforcement %q: %w", e.Name(), err),
 			})
 		}
 

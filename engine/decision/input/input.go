@@ -131,5 +131,6 @@ func (in *Inputs) AsDeletion() *Inputs {
 
 // ReadGated reads whether a gate stands before a managed resource.
 func ReadGated(o request.Objects, by request.Writer) bool {
-	return o.Operation == request.OperationUpdate && management.Governed(o.Old) && !managed.Ungated(o.Old) && !by.IsProvider() && !by.IsManager()
+	return o.Operation == request.OperationUpdate && management.Governed(o.Old) && !managed.Ungated(o.Old) && !by.IsProvider() &&
+		!by.IsManager()
 }

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/input"
-	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 )
 
@@ -19,9 +19,9 @@ func decidedBy(policies *policy.Set, enforced input.Enforced, windows input.Wind
 	out := finding.Source{Kind: f.Kind(), Name: f.Policy}
 
 	switch out.Kind {
-	case expression.KindUpgrade:
+	case v1alpha1.KindUpgrade:
 		out.Generation = windows.GenerationOfWindow(f.Policy)
-	case expression.KindEnforcement:
+	case v1alpha1.KindEnforcement:
 		name, _, _ := strings.Cut(f.Policy, "/")
 		for _, e := range enforced.Governing {
 			if e.Name() == name {

@@ -259,7 +259,8 @@ const maxDriftValue = 128
 // withholdDrift takes Update from what is pending of a resource whose external object has drifted, until that is reverted there
 // or approved. What a window gives by itself reverts drift.
 func (m Resource) withholdDrift(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
-	if !slices.Contains(ActionsOf(pending), management.ActionUpdate) || slices.ContainsFunc(pending, windowUpdates) || len(m.unapproved(pending)) == 0 {
+	if !slices.Contains(ActionsOf(pending), management.ActionUpdate) || slices.ContainsFunc(pending, windowUpdates) ||
+		len(m.unapproved(pending)) == 0 {
 		return pending
 	}
 
@@ -366,7 +367,8 @@ func Applies(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 // is waited for, and the gate settles then: what a provider wants besides is not
 // to be seen.
 func (m Resource) driftShown() string {
-	if shown, _ := compare(resource.Map(m.Object.Object, "spec", "forProvider"), resource.Map(m.Object.Object, "status", "atProvider")); !shown {
+	if shown, _ := compare(resource.Map(m.Object.Object, "spec", "forProvider"), resource.Map(m.Object.Object, "status",
+		"atProvider")); !shown {
 		return ""
 	}
 

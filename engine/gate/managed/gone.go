@@ -37,7 +37,8 @@ func (m Resource) ShutSet() []string {
 
 // IsShut reports whether a set that is in force is that of a closed gate, of this version or of a former one.
 func (m Resource) IsShut() bool {
-	return management.Same(m.Current, []string{management.ActionObserve}) || management.Same(m.Current, management.Closed(m.Desired, m.LateInitialize))
+	return management.Same(m.Current, []string{management.ActionObserve}) ||
+		management.Same(m.Current, management.Closed(m.Desired, m.LateInitialize))
 }
 
 // SaysGone reports whether a provider says of a managed resource that its external object does not exist.

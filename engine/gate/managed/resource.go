@@ -19,25 +19,27 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// managed is a managed resource, and what its annotations say of its gate.
+// Resource is a managed resource, and what its annotations say of its gate.
 type Resource struct {
 	Object *unstructured.Unstructured
-	// desired is the widest set that the gate may have, and current the one in force.
+	// Desired is the widest set that the gate may have, and Current the one in force.
 	Desired, Current []string
-	// record is nil until the first move.
+	// Record is nil until the first move.
 	Record     *v1alpha1.GateRecord
 	Allowances []v1alpha1.Allowance
-	// late is true where the provider supports every set with LateInitialize, and drifts where it is looked for drift.
+	// LateInitialize is true where the provider supports every set with that, and LooksForDrift where the kind's drift is looked for.
 	LateInitialize, LooksForDrift bool
-	// identity is what decides which external object it stands for.
+	// Identity is what decides which external object it stands for.
 	Identity identity.Fields
 }
 
 // Limits are how long a gate waits, where no policy says otherwise.
 type Limits struct {
+	// Settle is how long a change must look applied, and MaxOpen how long a gate may be open; CloseOverdue closes it then.
 	Settle, MaxOpen time.Duration
 	CloseOverdue    bool
-	Policy          func(policy string) *policy.Gate
+	// Policy returns what a policy says instead; nil for nothing.
+	Policy func(policy string) *policy.Gate
 }
 
 // CurrentOf returns the set in force. A field that is not set means all
@@ -50,7 +52,7 @@ func CurrentOf(u *unstructured.Unstructured) []string {
 	return management.Normalize(resource.Strings(u.Object, "spec", "managementPolicies"))
 }
 
-// within returns the widest set a gate may have: what the Composition asked
+// Widest returns the widest set a gate may have: what the Composition asked
 // for, without Delete where the external resource is to be orphaned, or is kept though a deletion is allowed. There an
 // explicit Delete would win over deletionPolicy (crossplane-runtime,
 // LegacyManagementPoliciesResolver.ShouldDelete).
@@ -92,7 +94,7 @@ func UnknownError(key string) error {
 
 var errUnknownAnnotation = errors.New("this version does not know it")
 
-// unknown is the error of the first; nil without any.
+// Unreadable is the error of the first of these annotations; nil without any.
 func Unreadable(u *unstructured.Unstructured) error {
 	if list := UnknownAnnotations(u); len(list) > 0 {
 		return UnknownError(list[0])

@@ -13,6 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/wish"
 )
 
+// Consumed is the generation up to which allowances have served; 0 for none.
 func (m Resource) Consumed() int64 {
 	if m.Record == nil {
 		return 0
@@ -21,6 +22,7 @@ func (m Resource) Consumed() int64 {
 	return m.Record.Consumed
 }
 
+// ActionsOf are the actions of all allowances of a list, as often as they are given.
 func ActionsOf(list []v1alpha1.Allowance) []string {
 	var out []string
 	for _, a := range list {
@@ -48,6 +50,7 @@ func Without(allowances []v1alpha1.Allowance, action string) []v1alpha1.Allowanc
 // such as Terraform's apply, which no gate serves.
 func Foreign(actions []string) bool { return len(ForeignOf(actions)) == len(actions) }
 
+// ForeignOf are the verbs of these that are another system's.
 func ForeignOf(actions []string) []string { return allowance.OfOtherSystems(actions) }
 
 // Remaining returns the actions of an allowance that have not served yet.

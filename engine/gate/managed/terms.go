@@ -127,7 +127,7 @@ func (t Terms) unmet(object map[string]any) Lack {
 		case err != nil:
 			broken := fmt.Errorf("cannot use closeWhen of policy %q: %w", c.policy, err)
 			if c.gate.Broken == nil {
-				broken = &expression.EvaluationError{Kind: expression.KindPolicy, Name: c.policy, Err: broken}
+				broken = &expression.EvaluationError{Kind: v1alpha1.KindPolicy, Name: c.policy, Err: broken}
 			}
 
 			return Lack{Wait: WaitCondition, Text: text, Broken: broken}

@@ -31,12 +31,13 @@ const (
 // is.
 type Lack struct {
 	Wait Wait
-	// text says it for a person.
+	// Text says it for a person.
 	Text string
-	// again is when to check again, where time alone decides.
+	// Again is when to check again, where time alone decides.
 	Again time.Duration
-	// broken is why it cannot be known, where that is so.
+	// Broken is why it cannot be known, where that is so.
 	Broken error
 }
 
+// Nothing reports whether the change has landed.
 func (l Lack) Nothing() bool { return l.Wait == "" }
