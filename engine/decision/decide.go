@@ -14,7 +14,7 @@ import (
 // Decide decides a request. The request and its objects are not modified.
 func Decide(req request.Request) Decision {
 	// 1. What is known of it, and what of it may be stored.
-	in, err := input.Read(req, false)
+	in, err := input.Read(req, request.Mutate)
 	if err != nil {
 		return Decision{Problems: []error{err}}
 	}
@@ -45,7 +45,7 @@ func Decide(req request.Request) Decision {
 // every mutating admission, ours included: nothing can be changed any more. Where
 // what would be stored is not what is decided, it has a Conflict.
 func Verify(req request.Request) Decision {
-	in, err := input.Read(req, true)
+	in, err := input.Read(req, request.Validate)
 	if err != nil {
 		return Decision{Problems: []error{err}}
 	}

@@ -25,7 +25,7 @@ import (
 func MustDecide(req request.Request, whole bool) ([]string, bool) {
 	ledger := &authority.Ledger{}
 
-	in, err := input.Asked(&req, &ledger.Problems)
+	in, err := input.Asked(&req, request.Mutate, &ledger.Problems)
 	if err != nil || input.NeverEnforced(in.Objects, req.Basis.Settings.Manager) || request.DeletesForOthers(in.Writer.User) {
 		return nil, false
 	}

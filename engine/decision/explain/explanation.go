@@ -127,7 +127,7 @@ type ExplainedException struct {
 // request and its objects are not modified. The error is about a request that makes no
 // sense.
 func Explain(in Inquiry) (Explanation, error) {
-	all, err := input.Read(in.Request, false)
+	all, err := input.Read(in.Request, request.Mutate)
 	if err != nil {
 		return Explanation{}, err
 	}

@@ -80,7 +80,7 @@ func WriteWithheld(
 		next = next.Without(input.StoredPlaces(in.Objects, in.Places, object))
 	}
 
-	if action == v1alpha1.ActionHold && in.Manner.FromWebhook() && input.AsksForParent(in.Objects, in.Writer) {
+	if action == v1alpha1.ActionHold && in.Manner.Caller != request.Function && input.AsksForParent(in.Objects, in.Writer) {
 		next = asksNow(in.Objects, in.Writer, now, rec, next)
 	}
 
@@ -166,7 +166,7 @@ func CauseType(o request.Objects) v1alpha1.CauseType {
 // from a Claim who edited that, for it copies the spec field by field. Empty where
 // nobody knows.
 func askedBy(o request.Objects, by request.Writer, how request.Manner, above *input.Above, places *request.Places, c change.Change) string {
-	if !how.FromWebhook() {
+	if how.Caller == request.Function {
 		return "" // A composition function asks for nobody.
 	}
 

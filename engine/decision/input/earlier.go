@@ -36,7 +36,7 @@ type Earlier struct {
 // readEarlier reads which edits of the object the request takes back, and which changes
 // of the user it makes again, of a root: what is composed is changed by its XR.
 func readEarlier(o request.Objects, by request.Writer, how request.Manner, approved []request.ApprovedEdit) Earlier {
-	if o.Operation != request.OperationUpdate || !o.Root && !o.OrdinaryPart() || !how.FromWebhook() {
+	if o.Operation != request.OperationUpdate || !o.Root && !o.OrdinaryPart() || how.Caller == request.Function {
 		return Earlier{}
 	}
 

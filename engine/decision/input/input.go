@@ -36,19 +36,18 @@ type Inputs struct {
 	Proposal  proposal
 }
 
-// Read reads the inputs of a request. Stored is true where its new object is as it would be stored, so that nothing of
-// it can be put back. The error is about a request that makes no sense.
-func Read(req request.Request, stored bool) (*Inputs, error) {
+// Read reads the inputs of a request. The webhook is the one that asks, unless the function does. The error is about a request
+// that makes no sense.
+func Read(req request.Request, webhook request.Caller) (*Inputs, error) {
 	// 1. Who asks for what.
 	ledger := &authority.Ledger{}
 
-	in, err := Asked(&req, &ledger.Problems)
+	in, err := Asked(&req, webhook, &ledger.Problems)
 	if err != nil {
 		return nil, err
 	}
 
 	// 2. What of that may be stored at all.
-	in.Manner.Stored = stored
 	in.Manner.Composing, in.Manner.Announced = announcement(in.Objects, in.Writer)
 	in.Proposal = propose(in.Objects, in.Writer, in.Manner, in.External.Gates, req.Basis.Policies)
 	in.Objects.New = in.Proposal.object
@@ -70,7 +69,7 @@ func Read(req request.Request, stored bool) (*Inputs, error) {
 
 // Asked is what a request says itself: objects, writer, manner, time, and what is known of the gate. The records on the objects are
 // not read yet, and the other inputs not set.
-func Asked(req *request.Request, problems *request.Problems) (*Inputs, error) {
+func Asked(req *request.Request, webhook request.Caller, problems *request.Problems) (*Inputs, error) {
 	o, err := request.ObjectsOf(req)
 	if err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func Asked(req *request.Request, problems *request.Problems) (*Inputs, error) {
 
 	return &Inputs{
 		Objects: o, Writer: request.WriterOf(req.User, req.FieldManager, req.Basis.Settings), Now: req.Basis.Now, Problems: problems,
-		Manner: request.Manner{Action: req.Action, Settles: req.ParentSettles, Orphans: req.Orphans},
+		Manner: request.MannerOf(req, webhook),
 		External: request.External{
 			Ungated: req.Ungated, Gates: req.Basis.Settings.Gates, LateInitialize: !req.Basis.Settings.WithoutLateInitialize.Has(o.GroupKind()),
 			Successor: req.Successor, Identity: req.Basis.Settings.Identity,
@@ -116,7 +115,11 @@ func (in *Inputs) MadeAgain() *Inputs {
 func (in *Inputs) AsDeletion() *Inputs {
 	o, how, outside := in.Objects, in.Manner, in.External
 	o.Operation, o.New, o.Asked = request.OperationDelete, nil, nil
-	how.Stored, how.Announced, how.Composing, outside.Gated = false, false, false, false
+	how.Announced, how.Composing, outside.Gated = false, false, false
+
+	if how.Caller == request.Validate {
+		how.Caller = request.Mutate
+	}
 
 	out := &Inputs{
 		Objects: o, Writer: in.Writer, Manner: how, External: outside, Above: in.Above, Places: request.NewPlaces(o),

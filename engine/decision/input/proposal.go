@@ -43,7 +43,7 @@ func propose(o request.Objects, by request.Writer, how request.Manner, gates boo
 	restoreAnnotations(o, by, how.Composing, out.object)
 	restoreGate(o, by, &out)
 
-	if !how.Stored {
+	if how.Caller != request.Validate {
 		restoreLinks(o, by, gates, policies, &out)
 	}
 

@@ -14,12 +14,24 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
+// Caller is who asks the engine.
+type Caller int
+
+const (
+	// Mutate is the mutating webhook, or a command: nothing is stored yet, and what is held is put back.
+	Mutate Caller = iota
+	// Validate is the validating webhook: the new object is as it would be stored, so that nothing of it can be put back.
+	Validate
+	// Function is the composition function: it says itself what to do about unallowed changes.
+	Function
+)
+
 // Manner is how a request is asked.
 type Manner struct {
-	// Action on unallowed changes that the writer says; empty where Enforcements do, as in a webhook.
+	// Caller who asks.
+	Caller Caller
+	// Action on unallowed changes that the function says; empty where Enforcements do.
 	Action v1alpha1.ValidationAction
-	// Stored is true where the new object is as it would be stored, so that nothing of it can be put back.
-	Stored bool
 	// Settles is true where a composition function reports on the parent.
 	Settles bool
 	// Composing is true where Crossplane applies a managed resource.
@@ -32,9 +44,15 @@ type Manner struct {
 	Orphans bool
 }
 
-// FromWebhook reports whether the API server asks, and not a composition function: Enforcements say then what to do about
-// unallowed changes.
-func (how Manner) FromWebhook() bool { return how.Action == "" }
+// MannerOf is how a request is asked for the API server, by its mutating or its validating webhook, or by the function.
+func MannerOf(req *Request, webhook Caller) Manner {
+	out := Manner{Caller: webhook, Action: req.Action, Settles: req.ParentSettles, Orphans: req.Orphans}
+	if req.Action != "" {
+		out.Caller = Function
+	}
+
+	return out
+}
 
 // External is what is known of the gate of a managed resource, and of what it stands for.
 type External struct {
@@ -63,7 +81,7 @@ var errNoObject = errors.New("cannot decide: the request has neither an old nor 
 
 // Guarded reports whether the request is a change of what a gate stands before,
 // by somebody else than those who act for it.
-func Guarded(how Manner, outside External) bool { return how.FromWebhook() && outside.Gated }
+func Guarded(how Manner, outside External) bool { return how.Caller != Function && outside.Gated }
 
 // InObject says of which object an error is.
 func InObject(u *unstructured.Unstructured, err error) error {

@@ -186,7 +186,7 @@ func (by Writer) Applies() bool {
 // names. What a Composition wishes of them is no bookkeeping: a composition function
 // is asked about nothing else.
 func Bookkeeping(o Objects, by Writer, how Manner) bool {
-	return by.IsCrossplane() && how.FromWebhook() && crossplanes(cmp.Or(o.Old, o.New))
+	return by.IsCrossplane() && how.Caller != Function && crossplanes(cmp.Or(o.Old, o.New))
 }
 
 // crossplanes reports whether an object is an XR, a Claim or a managed resource. A new

@@ -47,7 +47,9 @@ func exemptions() [6]exemption {
 		},
 		{
 			"What the API server allocates for a Service after the webhook was asked.",
-			func(in *input.Inputs, c change.Change) bool { return in.Manner.Stored && allocated(in.Objects, c) },
+			func(in *input.Inputs, c change.Change) bool {
+				return in.Manner.Caller == request.Validate && allocated(in.Objects, c)
+			},
 		},
 		{
 			"References in which Crossplane records what belongs together, on Claims, XRs and managed resources.",

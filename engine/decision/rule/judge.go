@@ -162,7 +162,7 @@ func TakenBack(back []change.Change, c change.Change) bool {
 // the Enforcements say that govern the object, and of what is held without one.
 func ActionOnUnallowed(in *input.Inputs, findings []finding.Finding) v1alpha1.ValidationAction {
 	switch {
-	case !in.Manner.FromWebhook():
+	case in.Manner.Caller == request.Function:
 		return in.Manner.Action
 	case request.StaysInNamespace(in.Objects, in.Writer) || request.StaysWithClaim(in.Objects, in.Writer) ||
 		request.OpenForAnother(in.Objects, in.Writer):

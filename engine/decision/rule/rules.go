@@ -173,7 +173,7 @@ func plus(text, more string) string {
 // evaluated, as its failure policy says. Who deletes what others have deleted is
 // let through, as ever.
 func byBroken(in *input.Inputs, c change.Change) (finding.Finding, bool) {
-	if !in.Manner.FromWebhook() || request.DeletesForOthers(in.Writer.User) {
+	if in.Manner.Caller == request.Function || request.DeletesForOthers(in.Writer.User) {
 		return finding.Finding{}, false
 	}
 

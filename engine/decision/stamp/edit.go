@@ -35,7 +35,7 @@ import (
 func recordsEdits(o request.Objects, by request.Writer, how request.Manner, outside request.External, j *rule.Judged) bool {
 	byHand := o.OrdinaryPart() && !by.User.Machine()
 
-	return (o.Root || byHand) && how.FromWebhook() && j.Action != v1alpha1.ActionHold && !request.Guarded(how, outside) &&
+	return (o.Root || byHand) && how.Caller != request.Function && j.Action != v1alpha1.ActionHold && !request.Guarded(how, outside) &&
 		!request.DeletesForOthers(by.User) &&
 		!by.IsProvider() && !by.IsCrossplane() && !by.IsManager()
 }
