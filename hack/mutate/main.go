@@ -23,8 +23,8 @@ func main() {
 	n := flag.Int("n", 150, "how many mutants are drawn that compile")
 	packages := flag.String("packages", strings.Join([]string{
 		"engine/decision", "engine/decision/authority", "engine/decision/grant", "engine/decision/hold", "engine/decision/input",
-		"engine/decision/lack", "engine/decision/request", "engine/decision/rule", "engine/decision/stamp", "engine/gate", "engine/wish",
-		"engine/approval", "engine/composition",
+		"engine/decision/lack", "engine/decision/request", "engine/decision/rule", "engine/decision/stamp", "engine/gate", "engine/gate/managed",
+		"engine/management", "engine/wish", "engine/approval", "engine/composition",
 	}, ","), "what is mutated")
 	out := flag.String("out", "mutants.txt", "file with a line per mutant; what it and FILE.profile have is not done again")
 	flag.Parse()

@@ -372,6 +372,8 @@ func (f fleet) over(ctx context.Context, events []event) error {
 		return nil
 	}
 
+	time.Sleep(time.Second) // A list of all costs the API server as much as some writes do.
+
 	list := f.list(objectKind())
 	if err := f.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("cannot list managed resources: %w", err)
