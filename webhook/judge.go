@@ -101,11 +101,11 @@ func (j *Judge) request(ctx context.Context, req admission.Request) (*request.Re
 		return nil, err
 	}
 
-	for _, err := range in.Snapshot.Bad {
+	for _, err := range in.Snapshot.Set.Bad {
 		j.Log.V(1).Info("Ignored what does not compile", "problem", err.Error())
 	}
 
-	out.Basis = in.Snapshot.Basis(j.Settings, j.Now())
+	out.Basis = in.Snapshot.Set.Basis(j.Settings, j.Now())
 
 	if input.MovesGate(out) && j.Patches != nil {
 		out.Basis.Settings.Gates = j.Patches(ctx, out.Resource)

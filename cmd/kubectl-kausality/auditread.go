@@ -80,7 +80,7 @@ func (c auditing) look(ctx context.Context, opts auditOptions, now time.Time) (d
 		composed := s.Kinds()
 
 		for i, k := range kinds {
-			if k.Crossplane != crossplane || !crossplane && !matters(k, config.Config, composed) {
+			if k.Crossplane != crossplane || !crossplane && !matters(k, config.Admission, composed) {
 				continue
 			}
 
@@ -127,7 +127,7 @@ func (c auditing) config(ctx context.Context) (out audit.Config, unread map[stri
 		add    func(*unstructured.Unstructured) error
 	}{
 		{doctor.AllowancePolicies, func(u *unstructured.Unstructured) (err error) {
-			out.Policies, err = appendAs(out.Policies, u)
+			out.Admission.Policies, err = appendAs(out.Admission.Policies, u)
 
 			return err
 		}},
@@ -137,12 +137,12 @@ func (c auditing) config(ctx context.Context) (out audit.Config, unread map[stri
 			return err
 		}},
 		{doctor.UpgradeAllowances, func(u *unstructured.Unstructured) (err error) {
-			out.Windows, err = appendAs(out.Windows, u)
+			out.Admission.Windows, err = appendAs(out.Admission.Windows, u)
 
 			return err
 		}},
 		{doctor.Enforcements, func(u *unstructured.Unstructured) (err error) {
-			out.Enforcements, err = appendAs(out.Enforcements, u)
+			out.Admission.Enforcements, err = appendAs(out.Admission.Enforcements, u)
 
 			return err
 		}},

@@ -27,8 +27,8 @@ func InitiatorOfWindow(name string) string { return windowPrefix + name }
 
 // A Window is an UpgradeAllowance of which the selector and the paths are parsed.
 type Window struct {
-	// UpgradeAllowance that it is, with its status; not to be modified.
-	*v1alpha1.UpgradeAllowance
+	// Object is the UpgradeAllowance, with its status; not to be modified.
+	Object *v1alpha1.UpgradeAllowance
 
 	terms *WindowTerms
 }
@@ -89,15 +89,15 @@ func TermsOf(u *v1alpha1.UpgradeAllowance) (*WindowTerms, error) {
 
 // Of is the window of an UpgradeAllowance that has these terms.
 func (t *WindowTerms) Of(u *v1alpha1.UpgradeAllowance) *Window {
-	return &Window{UpgradeAllowance: u, terms: t}
+	return &Window{Object: u, terms: t}
 }
 
 // InForce reports whether it may be used at a moment.
-func (w *Window) InForce(now time.Time) bool { return InForce(w.UpgradeAllowance, now) }
+func (w *Window) InForce(now time.Time) bool { return InForce(w.Object, now) }
 
 // Selects reports whether it is about an object, see [Selects].
 func (w *Window) Selects(versions ...*unstructured.Unstructured) bool {
-	return inNamespaces(w.UpgradeAllowance, versions[0]) && (w.terms.selector == nil || matches(w.terms.selector, versions))
+	return inNamespaces(w.Object, versions[0]) && (w.terms.selector == nil || matches(w.terms.selector, versions))
 }
 
 // SelectsBy reports whether it selects objects by a label.

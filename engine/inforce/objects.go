@@ -38,10 +38,10 @@ func ObjectsOf(b request.Basis) Objects {
 	for _, w := range b.Upgrades {
 		out.Windows = append(out.Windows, v1alpha1.UpgradeAllowance{
 			TypeMeta: typeOf(v1alpha1.KindUpgrade), ObjectMeta: metav1.ObjectMeta{
-				Name: w.GetName(), UID: w.GetUID(),
-				Generation: w.GetGeneration(),
+				Name: w.Object.GetName(), UID: w.Object.GetUID(),
+				Generation: w.Object.GetGeneration(),
 			},
-			Spec: w.Spec, Status: v1alpha1.UpgradeAllowanceStatus{Active: w.Status.Active, ObservedGeneration: w.Status.ObservedGeneration},
+			Spec: w.Object.Spec, Status: v1alpha1.UpgradeAllowanceStatus{Active: w.Object.Status.Active, ObservedGeneration: w.Object.Status.ObservedGeneration},
 		})
 	}
 

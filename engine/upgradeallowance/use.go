@@ -32,8 +32,8 @@ func UsedBy(req *request.Request, d *decision.Decision) []string {
 		}
 
 		for _, u := range req.Basis.Upgrades {
-			if u.GetName() == f.Policy {
-				out = append(out, u.GetName())
+			if u.Object.GetName() == f.Policy {
+				out = append(out, u.Object.GetName())
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func (j *Judge) basis(ctx context.Context) (request.Basis, error) {
 		return request.Basis{}, err
 	}
 
-	out := in.Basis(j.Settings, j.Now())
+	out := in.Set.Basis(j.Settings, j.Now())
 	out.Params = j.Parameters.Within(ctx)
 
 	return out, nil

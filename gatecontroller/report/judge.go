@@ -95,7 +95,7 @@ func (r *Reconciler) config(ctx context.Context) (audit.Config, error) {
 	}
 
 	out := audit.Config{Bindings: bindings.Items}
-	out.Policies, out.Windows, out.Enforcements = policies.Items, windows.Items, enforcements.Items
+	out.Admission.Policies, out.Admission.Windows, out.Admission.Enforcements = policies.Items, windows.Items, enforcements.Items
 
 	return out, nil
 }

@@ -28,7 +28,7 @@ const ReasonUnobserved = "Unobserved"
 // Config is what is asked for: policies, windows and Enforcements, and the bindings of
 // policies.
 type Config struct {
-	admission.Config
+	Admission admission.Config
 
 	Bindings []v1alpha1.AllowanceBinding
 }
@@ -50,10 +50,10 @@ func Unready(generation int64, conditions []metav1.Condition) (reason, message s
 
 // findings judges all of it.
 func (c Config) findings(now time.Time) []Finding {
-	out := make([]Finding, 0, len(c.Policies))
+	out := make([]Finding, 0, len(c.Admission.Policies))
 
-	for i := range c.Policies {
-		p := &c.Policies[i]
+	for i := range c.Admission.Policies {
+		p := &c.Admission.Policies[i]
 		out = append(out, notReady(v1alpha1.KindPolicy, &p.ObjectMeta, p.Status.Conditions)...)
 		out = append(out, shadowed(p)...)
 	}
@@ -62,15 +62,15 @@ func (c Config) findings(now time.Time) []Finding {
 		out = append(out, notReady(v1alpha1.KindBinding, &c.Bindings[i].ObjectMeta, c.Bindings[i].Status.Conditions)...)
 	}
 
-	for i := range c.Enforcements {
-		e := &c.Enforcements[i]
+	for i := range c.Admission.Enforcements {
+		e := &c.Admission.Enforcements[i]
 		out = append(out, notReady(v1alpha1.KindEnforcement, &e.ObjectMeta, e.Status.Conditions)...)
 		out = append(out, lenient(e)...)
 		out = append(out, excepting(e, now)...)
 	}
 
-	for i := range c.Windows {
-		w := &c.Windows[i]
+	for i := range c.Admission.Windows {
+		w := &c.Admission.Windows[i]
 		out = append(out, notReady(v1alpha1.KindUpgrade, &w.ObjectMeta, w.Status.Conditions)...)
 		out = append(out, open(w, now)...)
 	}

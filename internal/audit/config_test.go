@@ -143,22 +143,22 @@ func TestWhatIsAskedForIsJudgedToo(t *testing.T) {
 			want: []string{`shadow low warn  AllowancePolicy p : the enforcementMode of its condition "hours" is Shadow`},
 		},
 		"Exception": {
-			reason: "An exception is said until it ends.", config: audit.Config{Config: admission.Config{Enforcements: []v1alpha1.Enforcement{excepting}}},
+			reason: "An exception is said until it ends.", config: audit.Config{Admission: admission.Config{Enforcements: []v1alpha1.Enforcement{excepting}}},
 			want: []string{"exception-open low warn  Enforcement all : exception migration: Group dba may change spec until 2026-03-05T13:00:00Z: INFRA-7"},
 		},
 		"Window": {
-			reason: "A window is said while it is open.", config: audit.Config{Config: admission.Config{Windows: []v1alpha1.UpgradeAllowance{window(-1, 1, true)}}},
+			reason: "A window is said while it is open.", config: audit.Config{Admission: admission.Config{Windows: []v1alpha1.UpgradeAllowance{window(-1, 1, true)}}},
 			want: []string{"window-open low warn  UpgradeAllowance upgrade 2026-03-05: it is open for system:serviceaccount:crossplane-system:crossplane " +
 				"until 2026-03-05T13:00:00Z: Instance spec.forProvider; Update"},
 		},
 		"WindowForLong": {
 			reason: "One that is open for a week is no upgrade any more.",
-			config: audit.Config{Config: admission.Config{Windows: []v1alpha1.UpgradeAllowance{window(-200, 1, true)}}},
+			config: audit.Config{Admission: admission.Config{Windows: []v1alpha1.UpgradeAllowance{window(-200, 1, true)}}},
 			want: []string{"window-open medium fail  UpgradeAllowance upgrade 2026-02-25: it is open for system:serviceaccount:crossplane-system:crossplane " +
 				"until 2026-03-05T13:00:00Z: Instance spec.forProvider; Update"},
 		},
 		"WindowToCome": {
-			reason: "One that has not begun is none.", config: audit.Config{Config: admission.Config{Windows: []v1alpha1.UpgradeAllowance{window(1, 2, false)}}},
+			reason: "One that has not begun is none.", config: audit.Config{Admission: admission.Config{Windows: []v1alpha1.UpgradeAllowance{window(1, 2, false)}}},
 		},
 	}
 
@@ -175,7 +175,7 @@ func TestWhatIsAskedForIsJudgedToo(t *testing.T) {
 }
 
 func config(list ...v1alpha1.AllowancePolicy) audit.Config {
-	return audit.Config{Config: admission.Config{Policies: list}}
+	return audit.Config{Admission: admission.Config{Policies: list}}
 }
 
 // TestARecordOfWhatWasLeftOutsideIsFound and one that cannot be read as well.

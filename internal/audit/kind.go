@@ -14,14 +14,14 @@ import (
 // asked reports whether the API server asks Kausality about objects of a kind: its
 // objects have gates, or it is named or covered.
 func (c Config) asked(k kind.Served) bool {
-	return k.Gated() || slices.ContainsFunc(c.Names(), func(n kind.Name) bool { return n.Matches(k.GVK) }) ||
-		slices.ContainsFunc(admission.Covered(c.Enforcements, []kind.Served{k}), func(e admission.Enforced) bool { return len(e.Kinds) > 0 })
+	return k.Gated() || slices.ContainsFunc(c.Admission.Names(), func(n kind.Name) bool { return n.Matches(k.GVK) }) ||
+		slices.ContainsFunc(admission.Covered(c.Admission.Enforcements, []kind.Served{k}), func(e admission.Enforced) bool { return len(e.Kinds) > 0 })
 }
 
 // enforced reports whether any Enforcement refuses or holds what is not allowed of
 // objects of a kind.
 func (c Config) enforced(k kind.Served) bool {
-	return slices.ContainsFunc(admission.Covered(c.Enforcements, []kind.Served{k}), func(e admission.Enforced) bool {
+	return slices.ContainsFunc(admission.Covered(c.Admission.Enforcements, []kind.Served{k}), func(e admission.Enforced) bool {
 		return len(e.Kinds) > 0 && strict(e.Enforcement.Spec().ValidationActions)
 	})
 }

@@ -71,7 +71,7 @@ type home struct {
 
 // owned is a managed resource that has an owner.
 type owned struct {
-	Ref
+	Ref Ref
 
 	// losable is true where it is left behind if that is gone; there is what is to be said
 	// if it is not.
@@ -82,7 +82,7 @@ type owned struct {
 // NewSweep makes a Sweep by what is asked for.
 func NewSweep(opts Options, config Config) *Sweep {
 	return &Sweep{
-		opts: opts, config: config, inForce: config.InForce().Policies,
+		opts: opts, config: config, inForce: config.Admission.InForce().Policies,
 		homes: map[types.UID]home{}, owned: map[resource.Reference][]owned{}, claims: map[types.UID]Ref{},
 		composed: map[schema.GroupVersionKind]bool{}, roots: map[schema.GroupVersionKind]bool{}, composites: map[schema.GroupKind]bool{},
 		names: map[string]bool{},

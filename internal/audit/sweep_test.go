@@ -213,7 +213,7 @@ func TestWhatIsNotAsAskedForIsFound(t *testing.T) {
 				opts.Now = noon()
 			}
 
-			s := audit.NewSweep(opts, audit.Config{Config: admission.Config{Policies: []v1alpha1.AllowancePolicy{inForce("databases", "Database")}}})
+			s := audit.NewSweep(opts, audit.Config{Admission: admission.Config{Policies: []v1alpha1.AllowancePolicy{inForce("databases", "Database")}}})
 			for _, text := range tc.objects {
 				s.Object(fixture.Parse(t, text))
 			}
@@ -305,7 +305,7 @@ func TestKindsThatNobodyIsAskedAboutAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			s := audit.NewSweep(audit.Options{Now: noon(), Revisions: map[string]bool{"runs-1": true}}, audit.Config{Config: tc.config})
+			s := audit.NewSweep(audit.Options{Now: noon(), Revisions: map[string]bool{"runs-1": true}}, audit.Config{Admission: tc.config})
 			for _, text := range []string{xr, claim, managed(closedGate, owner), deployment} {
 				s.Object(fixture.Parse(t, text))
 			}

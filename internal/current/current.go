@@ -47,7 +47,7 @@ type Inputs struct {
 
 // Snapshot is what is in force at a moment; never modified.
 type Snapshot struct {
-	*inforce.Set
+	Set *inforce.Set
 
 	// Objects that it was compiled of.
 	Objects inforce.Objects

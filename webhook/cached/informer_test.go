@@ -258,7 +258,7 @@ func TestWhatWasNotHeardOfForLongIsReadLive(t *testing.T) {
 			in.Inputs.Live = reader{behind: b, live: true}
 
 			now, err := in.Get(t.Context())
-			if !errors.Is(err, tc.err) || tc.err == nil && len(now.Snapshot.Policies.For(schema.GroupKind{Kind: "Database"})) != tc.policies {
+			if !errors.Is(err, tc.err) || tc.err == nil && len(now.Snapshot.Set.Policies.For(schema.GroupKind{Kind: "Database"})) != tc.policies {
 				t.Errorf("%s\ninputs: %v", tc.reason, err)
 			}
 		})

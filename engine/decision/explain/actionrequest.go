@@ -86,8 +86,8 @@ func DecideAction(req ActionRequest) (ActionAnswer, error) {
 	if w := req.giver(); w != nil {
 		return ActionAnswer{Allowed: true, By: []v1alpha1.Allowance{{
 			Relation: v1alpha1.RelationExternal, Mutations: []string{req.Action},
-			Generation: resource.Generation(u), ID: allowance.ID(resource.Generation(u), 0), Initiator: input.InitiatorOfWindow(w.GetName()),
-			Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceWindow, Name: w.GetName()},
+			Generation: resource.Generation(u), ID: allowance.ID(resource.Generation(u), 0), Initiator: input.InitiatorOfWindow(w.Object.GetName()),
+			Source: v1alpha1.AllowanceSource{Type: v1alpha1.SourceWindow, Name: w.Object.GetName()},
 		}}}, nil
 	}
 
@@ -146,7 +146,7 @@ func throughGate(u *unstructured.Unstructured, action string) (ActionAnswer, err
 func (r ActionRequest) stillGiven(a v1alpha1.Allowance) bool {
 	if a.Source.Type == v1alpha1.SourceWindow {
 		return slices.ContainsFunc(r.Basis.Upgrades, func(w *allowance.Window) bool {
-			return w.GetName() == a.Source.Name && w.InForce(r.Basis.Now)
+			return w.Object.GetName() == a.Source.Name && w.InForce(r.Basis.Now)
 		})
 	}
 
@@ -211,7 +211,7 @@ func (r ActionRequest) about(a v1alpha1.Allowance, field string) bool {
 // gives reports whether a window is about the object and gives the action by itself,
 // in force or not.
 func (r ActionRequest) gives(w *allowance.Window) bool {
-	return slices.Contains(allowance.ActionsOfWindow(w.UpgradeAllowance), r.Action) && w.Selects(r.Object)
+	return slices.Contains(allowance.ActionsOfWindow(w.Object), r.Action) && w.Selects(r.Object)
 }
 
 // giver is the window that allows the action, the first by name; nil for none.
@@ -219,7 +219,7 @@ func (r ActionRequest) giver() *allowance.Window {
 	var out *allowance.Window
 
 	for _, w := range r.Basis.Upgrades {
-		if r.gives(w) && w.InForce(r.Basis.Now) && (out == nil || w.GetName() < out.GetName()) {
+		if r.gives(w) && w.InForce(r.Basis.Now) && (out == nil || w.Object.GetName() < out.Object.GetName()) {
 			out = w
 		}
 	}
@@ -260,11 +260,11 @@ func (r ActionRequest) remedies() []string {
 		}
 
 		why := "is not in force"
-		if w.Spec.Suspend {
+		if w.Object.Spec.Suspend {
 			why = "is suspended"
 		}
 
-		out = append(out, fmt.Sprintf("UpgradeAllowance %q allows it, and %s", w.GetName(), why))
+		out = append(out, fmt.Sprintf("UpgradeAllowance %q allows it, and %s", w.Object.GetName(), why))
 	}
 
 	if len(out) == 0 {

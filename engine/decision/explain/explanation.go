@@ -229,11 +229,11 @@ func explainWindows(
 
 	for _, u := range windows.All {
 		covers := covered(findings, func(c change.Change) bool { return u.Covers(o.GroupKind(), c) })
-		if len(covers) == 0 && (len(findings) > 0 || !ofKind(o, u.Spec.Allow)) {
+		if len(covers) == 0 && (len(findings) > 0 || !ofKind(o, u.Object.Spec.Allow)) {
 			continue
 		}
 
-		e := ExplainedWindow{UpgradeAllowance: u.UpgradeAllowance, Covers: covers}
+		e := ExplainedWindow{UpgradeAllowance: u.Object, Covers: covers}
 
 		switch {
 		case !u.Selects(o.Target(), o.Old):
@@ -242,8 +242,8 @@ func explainWindows(
 			e.Missing = "it " + lack.NotInForce(o, now, u)
 		case !u.InForce(now):
 			e.Missing = "it is over"
-		case u.Spec.ServiceAccount != by.User.Name:
-			e.Missing = "it serves only " + u.Spec.ServiceAccount
+		case u.Object.Spec.ServiceAccount != by.User.Name:
+			e.Missing = "it serves only " + u.Object.Spec.ServiceAccount
 		case len(above.Edited) > 0:
 			e.Missing = "the parent has an edit that is not allowed"
 		}

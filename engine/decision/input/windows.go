@@ -49,7 +49,7 @@ func (windows Windows) WindowFor(o request.Objects, c change.Change) *allowance.
 	var best *allowance.Window
 
 	for _, u := range windows.open() {
-		if u.Covers(o.GroupKind(), c) && (best == nil || u.GetName() < best.GetName()) {
+		if u.Covers(o.GroupKind(), c) && (best == nil || u.Object.GetName() < best.Object.GetName()) {
 			best = u
 		}
 	}
@@ -60,7 +60,7 @@ func (windows Windows) WindowFor(o request.Objects, c change.Change) *allowance.
 // UIDOf is that of a window by its name.
 func (windows Windows) UIDOf(name string) types.UID {
 	for _, u := range windows.All {
-		if u.GetName() == name {
+		if u.Object.GetName() == name {
 			return windowUID(u)
 		}
 	}
@@ -70,12 +70,14 @@ func (windows Windows) UIDOf(name string) types.UID {
 
 // upgradeApplies reports whether a window is open for a user and an object.
 func upgradeApplies(u *allowance.Window, o request.Objects, by request.Writer, now time.Time) bool {
-	return u.Spec.ServiceAccount == by.User.Name && u.InForce(now) && u.Selects(o.Target(), o.Old) &&
-		(!u.Spec.OncePerObject || !ChangedUnder(o.Target(), u))
+	return u.Object.Spec.ServiceAccount == by.User.Name && u.InForce(now) && u.Selects(o.Target(), o.Old) &&
+		(!u.Object.Spec.OncePerObject || !ChangedUnder(o.Target(), u))
 }
 
 // windowUID tells windows of one name apart. Those in files have none.
-func windowUID(u *allowance.Window) types.UID { return cmp.Or(u.GetUID(), types.UID(u.GetName())) }
+func windowUID(u *allowance.Window) types.UID {
+	return cmp.Or(u.Object.GetUID(), types.UID(u.Object.GetName()))
+}
 
 // ChangedUnder reports whether a window has allowed a change of an object.
 func ChangedUnder(obj *unstructured.Unstructured, u *allowance.Window) bool {
@@ -87,8 +89,8 @@ func ChangedUnder(obj *unstructured.Unstructured, u *allowance.Window) bool {
 // GenerationOfWindow is that of a window by its name; zero where there is none.
 func (windows Windows) GenerationOfWindow(name string) int64 {
 	for _, u := range windows.All {
-		if u.GetName() == name {
-			return u.GetGeneration()
+		if u.Object.GetName() == name {
+			return u.Object.GetGeneration()
 		}
 	}
 

@@ -77,10 +77,10 @@ func lackingEdits(o request.Objects, policies *policy.Set, above *input.Above, w
 	}
 
 	return []finding.Lack{{
-		Policy: window.GetName(), What: policy.LackEdited, Text: fmt.Sprintf(
-			"UpgradeAllowance %q does not apply because of %s", window.GetName(), edited),
+		Policy: window.Object.GetName(), What: policy.LackEdited, Text: fmt.Sprintf(
+			"UpgradeAllowance %q does not apply because of %s", window.Object.GetName(), edited),
 		Fix:   "revert the edit, or ask someone with permission to make it",
-		Short: fmt.Sprintf("UpgradeAllowance %q does not apply", window.GetName()),
+		Short: fmt.Sprintf("UpgradeAllowance %q does not apply", window.Object.GetName()),
 	}}
 }
 

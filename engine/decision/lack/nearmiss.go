@@ -118,14 +118,14 @@ func lackingWindow(o request.Objects, by request.Writer, windows input.Windows, 
 	var out []finding.Lack
 
 	for _, u := range windows.All {
-		if u.Spec.ServiceAccount != by.User.Name || !u.Covers(o.GroupKind(), c) ||
+		if u.Object.Spec.ServiceAccount != by.User.Name || !u.Covers(o.GroupKind(), c) ||
 			!u.Selects(o.Target(), o.Old) {
 			continue
 		}
 
 		if why := NotInForce(o, now, u); why != "" {
-			out = append(out, finding.Lack{Policy: u.GetName(), What: policy.LackWindow, Text: fmt.Sprintf(
-				"UpgradeAllowance %q %s", u.GetName(), why)})
+			out = append(out, finding.Lack{Policy: u.Object.GetName(), What: policy.LackWindow, Text: fmt.Sprintf(
+				"UpgradeAllowance %q %s", u.Object.GetName(), why)})
 		}
 	}
 
@@ -137,18 +137,18 @@ func lackingWindow(o request.Objects, by request.Writer, windows input.Windows, 
 func NotInForce(o request.Objects, now time.Time, u *allowance.Window) string {
 	const reported = 24 * time.Hour
 
-	switch from, until := u.Spec.ValidFrom.Time, u.Spec.ValidUntil.Time; {
+	switch from, until := u.Object.Spec.ValidFrom.Time, u.Object.Spec.ValidUntil.Time; {
 	case now.Before(from):
 		return "begins at " + from.UTC().Format(time.RFC3339)
 	case now.Sub(until) >= reported:
 		return ""
 	case !now.Before(until):
 		return "ended at " + until.UTC().Format(time.RFC3339)
-	case u.Spec.Suspend:
+	case u.Object.Spec.Suspend:
 		return "is suspended (spec.suspend)"
 	case !u.InForce(now):
 		return "is not active yet (spec.activateWhen)"
-	case u.Spec.OncePerObject && input.ChangedUnder(o.Target(), u):
+	case u.Object.Spec.OncePerObject && input.ChangedUnder(o.Target(), u):
 		return "has served this object (spec.oncePerObject)"
 	default:
 		return ""

@@ -43,8 +43,8 @@ func NextWindow(upgrades []*allowance.Window, enforcements []*enforcement.Enforc
 	}
 
 	for _, u := range upgrades {
-		consider(u.Spec.ValidFrom.Time)
-		consider(u.Spec.ValidUntil.Time)
+		consider(u.Object.Spec.ValidFrom.Time)
+		consider(u.Object.Spec.ValidUntil.Time)
 	}
 
 	for _, e := range enforcements {

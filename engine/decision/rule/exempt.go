@@ -199,7 +199,7 @@ func frees(
 
 	return slices.ContainsFunc(policies.For(o.GroupKind()), func(p *policy.Policy) bool { return p.SelectsBy(label) }) ||
 		slices.ContainsFunc(windows.All, func(u *allowance.Window) bool {
-			return u.Spec.ServiceAccount == by.User.Name && u.SelectsBy(label)
+			return u.Object.Spec.ServiceAccount == by.User.Name && u.SelectsBy(label)
 		})
 }
 

@@ -19,8 +19,8 @@ func byUpgrade(o request.Objects, above *input.Above, windows input.Windows, c c
 		return finding.Finding{}, false
 	}
 
-	return finding.Finding{Policy: best.GetName(), Cause: finding.Cause{
-		Initiator: input.InitiatorOfWindow(best.GetName()),
+	return finding.Finding{Policy: best.Object.GetName(), Cause: finding.Cause{
+		Initiator: input.InitiatorOfWindow(best.Object.GetName()),
 		External:  best.External(),
 	}}, true
 }
