@@ -21,6 +21,8 @@ type outcome struct {
 	gives *Grant
 	// failed is why it is not known who may decide; nil where it is.
 	failed error
+	// unconfirmed is true where the rest takes a confirmed input.
+	unconfirmed bool
 	// again is when to look again though nothing happens; zero for never.
 	again time.Duration
 }
@@ -124,7 +126,8 @@ func unlessInUse(ctx context.Context, c *change, out outcome, o *objects) outcom
 	seen, known := o.see(ctx, c.of.ref)
 	if !known {
 		return outcome{
-			verdicts: c.verdicts(func(_ int, v *vote) verdict { return v.keep(messageNotSeen) }), failed: out.failed, again: out.again,
+			verdicts: c.verdicts(func(_ int, v *vote) verdict { return v.keep(messageNotSeen) }),
+			failed:   out.failed, unconfirmed: out.unconfirmed, again: out.again,
 		}
 	}
 
@@ -140,7 +143,7 @@ func unlessInUse(ctx context.Context, c *change, out outcome, o *objects) outcom
 		return out
 	}
 
-	found.failed, found.again = out.failed, soonest(found.again, out.again)
+	found.failed, found.unconfirmed, found.again = out.failed, out.unconfirmed, soonest(found.again, out.again)
 
 	return found
 }

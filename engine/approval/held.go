@@ -66,9 +66,13 @@ func carry(c *change, out outcome, t tally, in Input) outcome {
 	for _, g := range c.grants {
 		stands := g.vote != nil && out.verdicts[slices.Index(c.votes, g.vote)].state == v1alpha1.ApprovalStateGranted &&
 			g.parent.Ref.UID == c.parentUID()
-		if by != nil && stands && !kept && g.whole(c) {
+
+		switch {
+		case by != nil && stands && !kept && g.whole(c):
 			kept = true
-		} else {
+		case g.vote == nil && !in.Confirmed: // It may be newer than the cache.
+			kept, out.unconfirmed = true, true
+		default:
 			out.takes = append(out.takes, taken{grant: g})
 		}
 	}
@@ -85,6 +89,8 @@ func carry(c *change, out outcome, t tally, in Input) outcome {
 		out.again = soonest(out.again, unknownAgain)
 	case in.Parents[i].Gone:
 		out.verdicts = waitGranted(out.verdicts, "the parent of the object is gone: nothing can be allowed")
+	case !in.Confirmed:
+		out.unconfirmed = true
 	default:
 		out.gives = give(c, by, t.people, in.Parents[i].Generation)
 	}
@@ -113,7 +119,9 @@ func decideNotHeld(ctx context.Context, in Input, c *change, stages []v1alpha1.A
 	carried, gone := false, false
 
 	for i, g := range c.grants {
-		void, absent := c.void(g, in.Now), stages[i] == v1alpha1.ApprovalAbsent
+		void, absent := c.void(g, in.Confirmed, in.Now), stages[i] == v1alpha1.ApprovalAbsent
+		out.unconfirmed = out.unconfirmed || g.vote == nil && !in.Confirmed
+
 		if void || absent {
 			out.takes = append(out.takes, taken{grant: g})
 		}
@@ -135,6 +143,12 @@ func decideNotHeld(ctx context.Context, in Input, c *change, stages []v1alpha1.A
 			return verdict{v1alpha1.ApprovalStateSuperseded, messageSuperseded(v)}
 		}
 
+		if !in.Confirmed && !unknown(in.Status) {
+			out.unconfirmed = true
+
+			return v.keep(messageUnknown(in.Status))
+		}
+
 		not, again := notHeld(ctx, in.Status, c, o)
 		out.again = soonest(out.again, again)
 
@@ -149,10 +163,14 @@ func decideNotHeld(ctx context.Context, in Input, c *change, stages []v1alpha1.A
 }
 
 // void reports whether a grant of a change that nothing holds is taken away whatever becomes of
-// the change: its approval is withdrawn, has expired, or does not count any more.
-func (c *change) void(g *grant, now time.Time) bool {
+// the change: its approval is withdrawn, as far as that is confirmed, has expired, or does not count any more.
+func (c *change) void(g *grant, confirmed bool, now time.Time) bool {
 	v := g.vote
-	if v == nil || v.expired(now) || !c.granted(v) || v.was.State == v1alpha1.ApprovalStateNotAllowed ||
+	if v == nil {
+		return confirmed
+	}
+
+	if v.expired(now) || !c.granted(v) || v.was.State == v1alpha1.ApprovalStateNotAllowed ||
 		v.was.State == v1alpha1.ApprovalStateRejected {
 		return true
 	}

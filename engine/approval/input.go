@@ -18,9 +18,8 @@ import (
 
 // Input is the basis of a [Plan] for the ChangeApprovals of one PendingChange.
 //
-// Status and Parents may come from caches, each behind by itself. A write to a parent that has changed since is refused.
-// Where [Open] is true, Approvals, Approved and Listed come from the API server, read after Parents: a plan does by
-// these what cannot be undone.
+// It may come from caches, each behind by itself. A write to a parent that has changed since is refused; what else cannot be
+// undone is planned only by an input that is Confirmed. What is to be taken away waits for nothing that may fail.
 type Input struct {
 	// Status says what is held, by the Parents or an older version of these: Changes, Total,
 	// Requesters, Required, and the condition Current.
@@ -37,6 +36,9 @@ type Input struct {
 	Approved []v1alpha1.ApprovedChange
 	// Listed are the changes in the status of the PendingChange.
 	Listed []v1alpha1.HeldChange
+	// Confirmed is true where Approved, Listed, and all Approvals that are not [Final] or to which an allowance of a parent
+	// belongs were read from the API server after the Parents.
+	Confirmed bool
 	// Cluster answers what else a decision depends on.
 	Cluster Cluster
 	// Now is the time, to the second.
@@ -132,17 +134,11 @@ func ParentRefs(root *v1alpha1.ObjectReference, in Input) []v1alpha1.ObjectRefer
 	return out
 }
 
-// Open reports whether a plan may do anything that cannot be undone: a ChangeApproval is not final, or a parent carries
-// an allowance of one.
-func Open(approvals []v1alpha1.ChangeApproval, parents []Parent) bool {
-	return slices.ContainsFunc(approvals, func(cha v1alpha1.ChangeApproval) bool { return !Final(&cha) }) ||
-		slices.ContainsFunc(parents, func(p Parent) bool { return slices.ContainsFunc(p.Allowances, given) })
-}
-
-// Final reports whether the recorded states of a ChangeApproval are all final.
+// Final reports whether a final state of each change of a ChangeApproval is recorded.
 func Final(cha *v1alpha1.ChangeApproval) bool {
-	return len(cha.Status.Changes) == len(cha.Spec.Changes) &&
-		!slices.ContainsFunc(cha.Status.Changes, func(d v1alpha1.ChangeDecision) bool { return !d.State.Final() })
+	return !slices.ContainsFunc(cha.Spec.Changes, func(digest string) bool {
+		return !slices.ContainsFunc(cha.Status.Changes, func(d v1alpha1.ChangeDecision) bool { return d.Digest == digest && d.State.Final() })
+	})
 }
 
 // given reports whether a ChangeApproval gave an allowance.

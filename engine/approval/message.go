@@ -82,7 +82,7 @@ func messageUnknown(status *v1alpha1.PendingChangeStatus) string {
 // messageGranted is of an approved change that is still held.
 func messageGranted(c *change, stages []v1alpha1.ApprovalUseState) string {
 	for i, g := range c.grants {
-		if stages[i] == v1alpha1.ApprovalWaiting && g.parent.Reports {
+		if stages[i] == v1alpha1.ApprovalWaiting && g.parent.Reports && c.of.parent != nil {
 			return "approved, and held for another reason: see the conditions of " + c.of.parent.Kind + " " + c.of.parent.Name
 		}
 	}

@@ -23,6 +23,9 @@ import (
 // What was made is remembered before the allowance is taken away, for nothing else shows it
 // then; and an approval is done last, for nobody looks at it again after that.
 type Plan struct {
+	// Unconfirmed asks for the plan of an input that is Confirmed: this one leaves out what cannot be undone.
+	Unconfirmed bool
+
 	// First are the statuses of ChangeApprovals that are written before all else, and Last
 	// those after.
 	First, Last []Written
@@ -131,7 +134,7 @@ func sum(in Input, changes []*change, outcomes []outcome) Plan {
 	plan := Plan{Remember: remember(in.Approved, changes, outcomes)}
 	plan.Parents, outcomes = parentWrites(in.Parents, changes, outcomes)
 
-	// 2. Edits of the root, a failure, and when to look again.
+	// 2. Edits of the root, a failure, what is left out, and when to look again.
 	for i, out := range outcomes {
 		if out.gives != nil && changes[i].edit() {
 			plan.Edits = append(plan.Edits, *out.gives)
@@ -141,6 +144,7 @@ func sum(in Input, changes []*change, outcomes []outcome) Plan {
 			plan.Failed = out.failed
 		}
 
+		plan.Unconfirmed = plan.Unconfirmed || out.unconfirmed
 		plan.Again = soonest(plan.Again, out.again)
 	}
 

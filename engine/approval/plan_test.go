@@ -216,7 +216,7 @@ func compute(t *testing.T, in approval.Input) approval.Plan {
 func input(held ...int) approval.Input {
 	in := approval.Input{
 		Status: &v1alpha1.PendingChangeStatus{Total: int32(len(held)), Requesters: []string{"anna"}, Required: 1},
-		Made:   start.Add(-2 * time.Hour), Cluster: &cluster{seen: map[v1alpha1.ObjectReference]approval.Seen{}}, Now: start,
+		Made:   start.Add(-2 * time.Hour), Confirmed: true, Cluster: &cluster{seen: map[v1alpha1.ObjectReference]approval.Seen{}}, Now: start,
 		Parents: []approval.Parent{
 			{Ref: v1alpha1.ObjectReference{APIVersion: "example.org/v1", Kind: "Database", Namespace: "team-a", Name: "db", UID: "claim"}},
 			{Ref: xrRef(), Generation: 3, Reports: true, List: &v1alpha1.State{}},
@@ -241,6 +241,7 @@ type said struct {
 	Remember []string
 	Delete   []string
 	Reads    []string
+	Confirm  bool
 	UnderWay bool
 	Approved string
 	Applied  string
@@ -248,7 +249,7 @@ type said struct {
 
 func say(in approval.Input, p approval.Plan) said {
 	number := func(digest string) string { return strings.TrimLeft(strings.TrimPrefix(digest, "sha256:"), "0") }
-	out := said{States: map[string]string{}, UnderWay: p.UnderWay, Approved: p.Approved.Reason, Applied: p.Applied.Reason}
+	out := said{States: map[string]string{}, Confirm: p.Unconfirmed, UnderWay: p.UnderWay, Approved: p.Approved.Reason, Applied: p.Applied.Reason}
 
 	for _, a := range p.Approvals {
 		out.States[a.Name+"/"+number(a.Digest)] = string(a.State)
@@ -310,6 +311,16 @@ func TestWhatIsHeldIsGrantedOnceEnoughPeopleApproveIt(t *testing.T) {
 			in:     func() approval.Input { return with(input(1), by("a", "berta", 1)) },
 			want:   said{States: map[string]string{"a/1": "Granted"}, Add: []string{"a/1 to xr"}, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
 			again:  15 * time.Second,
+		},
+		"Nothing is granted before it is confirmed": {
+			reason: "Of a cache that is behind an approval may be one that was used.",
+			in: func() approval.Input {
+				in := with(input(1), by("a", "berta", 1))
+				in.Confirmed = false
+
+				return in
+			},
+			want: said{States: map[string]string{"a/1": "Granted"}, Confirm: true, UnderWay: true, Approved: "Approved", Applied: "Waiting"},
 		},
 		"Of two changes one is approved": {
 			reason: "The other stays held.",
@@ -539,6 +550,10 @@ func TestAnApprovalIsOfWhatIsHeldWhenItIsLookedAtFirst(t *testing.T) {
 			reason: "As of one that is applied again from Git: it grants nothing, for good.", in: notNow(func(*approval.Input) {}),
 			want:     said{States: map[string]string{"a/7": "Superseded"}, Approved: "Waiting", Applied: "Waiting"},
 			messages: map[string]string{"a/7": "create a new ChangeApproval: kubectl describe pendingchange pch -n team-a"},
+		},
+		"That is confirmed first": {
+			reason: "The cache may be behind.", in: notNow(func(in *approval.Input) { in.Confirmed = false }),
+			want: said{States: map[string]string{"a/7": "Waiting"}, Confirm: true, UnderWay: true, Approved: "Waiting", Applied: "Waiting"},
 		},
 		"The pipeline fails": {
 			reason: "What it would hold is not known.",

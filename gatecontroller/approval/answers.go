@@ -24,6 +24,8 @@ type answers struct {
 	namespace string
 	// known caches who may decide.
 	known map[question]answer
+	// seen caches objects: the plan of a confirmed input is by the same ones as that before.
+	seen map[v1alpha1.ObjectReference]approval.Seen
 }
 
 var _ approval.Cluster = &answers{}
@@ -64,6 +66,21 @@ func (a *answers) MayDecide(
 
 // Object implements approval.Cluster. The error is about what is to be tried again once the cache shows more.
 func (a *answers) Object(ctx context.Context, ref v1alpha1.ObjectReference) (approval.Seen, error) {
+	seen, ok := a.seen[ref]
+	if ok {
+		return seen, nil
+	}
+
+	seen, err := a.read(ctx, ref)
+	if err == nil {
+		a.seen[ref] = seen
+	}
+
+	return seen, err
+}
+
+// read reads an object from the API server.
+func (a *answers) read(ctx context.Context, ref v1alpha1.ObjectReference) (approval.Seen, error) {
 	u, err := a.settler.Objects.Read(ctx, ref, true)
 
 	switch {

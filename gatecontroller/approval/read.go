@@ -21,13 +21,14 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
 )
 
-// read reads what a plan follows from, and returns the root and the parents by UID, too.
+// read reads from the cache what a plan follows from, and returns the root and the parents by UID, too.
 func (s *Settler) read(
 	ctx context.Context, root *unstructured.Unstructured, pch *v1alpha1.PendingChange, status *v1alpha1.PendingChangeStatus,
 ) (approval.Input, map[types.UID]*unstructured.Unstructured, error) {
 	in := approval.Input{
 		Status: status, Made: pch.CreationTimestamp.Time, Previous: pch.Status.Approvals, Now: s.Now(),
-		Cluster: &answers{settler: s, namespace: pch.Spec.ObjectRef.Namespace, known: map[question]answer{}},
+		Cluster: &answers{settler: s, namespace: pch.Spec.ObjectRef.Namespace, known: map[question]answer{},
+			seen: map[v1alpha1.ObjectReference]approval.Seen{}},
 	}
 	objects := map[types.UID]*unstructured.Unstructured{}
 
@@ -60,13 +61,7 @@ func (s *Settler) read(
 		}
 	}
 
-	// 3. What must not be of before, by the API server. It is read after the parents: what gave an allowance, or took it away, is
-	// known by then.
-	if approval.Open(in.Approvals, in.Parents) {
-		in, err = s.readLive(ctx, in, root, pch)
-	}
-
-	return in, objects, err
+	return in, objects, nil
 }
 
 // addParent reads one parent. One that may not be read is left out.
@@ -95,8 +90,9 @@ func (s *Settler) addParent(
 	return append(parents, p), err
 }
 
-// readLive reads from the API server the memory of the root, the list of the PendingChange, and the ChangeApprovals of
-// which something may come. A root that is gone remembers what it did.
+// readLive confirms an input: it reads from the API server the memory of the root, the list of the PendingChange, and the
+// ChangeApprovals of which something may come. The parents were read before: what gave an allowance, or took it away, is known by
+// now. A root that is gone remembers what it did.
 func (s *Settler) readLive(
 	ctx context.Context, in approval.Input, root *unstructured.Unstructured, pch *v1alpha1.PendingChange,
 ) (approval.Input, error) {
@@ -126,6 +122,7 @@ func (s *Settler) readLive(
 
 	// 3. ChangeApprovals: those that are not final, and those of allowances.
 	in.Approvals, err = s.liveApprovals(ctx, in, pch)
+	in.Confirmed = true
 
 	return in, err
 }

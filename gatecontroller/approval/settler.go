@@ -67,8 +67,14 @@ func (s *Settler) Settle(
 		return 0, err
 	}
 
-	// 2. What becomes of it?
+	// 2. What becomes of it? What cannot be undone is planned by what is so now.
 	plan, err := approval.Compute(ctx, in)
+	if err == nil && plan.Unconfirmed {
+		if in, err = s.readLive(ctx, in, root, pch); err == nil {
+			plan, err = approval.Compute(ctx, in)
+		}
+	}
+
 	if err != nil {
 		return 0, err
 	}

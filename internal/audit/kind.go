@@ -15,7 +15,8 @@ import (
 // objects have gates, or it is named or covered.
 func (c Config) asked(k kind.Served) bool {
 	return k.Gated() || slices.ContainsFunc(c.Admission.Names(), func(n kind.Name) bool { return n.Matches(k.GVK) }) ||
-		slices.ContainsFunc(admission.Covered(c.Admission.Enforcements, []kind.Served{k}), func(e admission.Enforced) bool { return len(e.Kinds) > 0 })
+		slices.ContainsFunc(admission.Covered(c.Admission.Enforcements, []kind.Served{k}),
+			func(e admission.Enforced) bool { return len(e.Kinds) > 0 })
 }
 
 // enforced reports whether any Enforcement refuses or holds what is not allowed of
