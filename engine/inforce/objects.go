@@ -41,7 +41,10 @@ func ObjectsOf(b request.Basis) Objects {
 				Name: w.Object.GetName(), UID: w.Object.GetUID(),
 				Generation: w.Object.GetGeneration(),
 			},
-			Spec: w.Object.Spec, Status: v1alpha1.UpgradeAllowanceStatus{Active: w.Object.Status.Active, ObservedGeneration: w.Object.Status.ObservedGeneration},
+			Spec: w.Object.Spec, Status: v1alpha1.UpgradeAllowanceStatus{
+				Active:             w.Object.Status.Active,
+				ObservedGeneration: w.Object.Status.ObservedGeneration,
+			},
 		})
 	}
 

@@ -27,8 +27,10 @@ func (s *Settler) read(
 ) (approval.Input, map[types.UID]*unstructured.Unstructured, error) {
 	in := approval.Input{
 		Status: status, Made: pch.CreationTimestamp.Time, Previous: pch.Status.Approvals, Now: s.Now(),
-		Cluster: &answers{settler: s, namespace: pch.Spec.ObjectRef.Namespace, known: map[question]answer{},
-			seen: map[v1alpha1.ObjectReference]approval.Seen{}},
+		Cluster: &answers{
+			settler: s, namespace: pch.Spec.ObjectRef.Namespace, known: map[question]answer{},
+			seen: map[v1alpha1.ObjectReference]approval.Seen{},
+		},
 	}
 	objects := map[types.UID]*unstructured.Unstructured{}
 
