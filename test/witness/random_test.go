@@ -22,6 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/scenario"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
@@ -306,15 +307,24 @@ func (y *play) ready(ctx context.Context) error {
 	return err
 }
 
-// shut checks that the gate of a managed resource is closed.
+// shut checks that the gate of a managed resource is closed, and that its provider has seen that: until then it may be at work by what
+// its cache has.
 func (y *play) shut(kind string) check {
 	return func(ctx context.Context) error {
 		u, err := y.get(ctx, managedKind(kind))
-		if err == nil && len(management.Acting(policies(u))) > 0 {
-			err = fmt.Errorf("the gate of %s is open: %w", kind, world.ErrOther)
+		if err != nil {
+			return err
 		}
 
-		return err
+		if len(management.Acting(policies(u))) > 0 {
+			return fmt.Errorf("the gate of %s is open: %w", kind, world.ErrOther)
+		}
+
+		if c, _ := resource.ConditionOf(u, resource.ConditionSynced); c.ObservedGeneration > 0 && c.ObservedGeneration < u.GetGeneration() {
+			return fmt.Errorf("the provider of %s has seen generation %d, not %d: %w", kind, c.ObservedGeneration, u.GetGeneration(), world.ErrOther)
+		}
+
+		return nil
 	}
 }
 
