@@ -64,7 +64,7 @@ func readParams(req *fnv1.RunFunctionRequest, list []v1alpha1.AllowancePolicy) *
 	return out
 }
 
-// find finds parameters, see [policy.Params].
+// find finds parameters, see [expression.Params].
 func (p *params) find(q expression.ParamQuery) (expression.ParamList, error) {
 	q, err := p.scoped(q)
 	if err != nil {

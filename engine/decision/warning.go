@@ -138,7 +138,7 @@ func DescribePassed(h v1alpha1.HeldChange) string {
 	return fmt.Sprintf("%s is changed from %s to %s", h.Field, message.OrUnset(h.From), message.OrUnset(h.To))
 }
 
-// DescribeDrift says what was changed of an external object, see [gate.DriftEntries].
+// DescribeDrift says what was changed of an external object, see [managed.DriftEntries].
 func DescribeDrift(h v1alpha1.HeldChange) string {
 	switch {
 	case slices.Contains(h.Follows, management.ActionCreate):

@@ -73,7 +73,7 @@ type ParamList struct {
 }
 
 // Params finds objects that hold parameters. The error is of what cannot be read, or of
-// [ErrParamsAwaited].
+// [policy.ErrParamsAwaited].
 type Params func(ParamQuery) (ParamList, error)
 
 // Once finds what was found first of each query, so that all that one decision finds is of one moment. It is not safe

@@ -23,7 +23,7 @@ func Governed(u *unstructured.Unstructured) bool {
 	return HasDesired(u) || resource.Annotation(u, v1alpha1.AnnotationGate) != "" || hasUnknown(u)
 }
 
-// hasUnknown reports whether an object has [UnknownAnnotations].
+// hasUnknown reports whether an object has [managed.UnknownAnnotations].
 func hasUnknown(u *unstructured.Unstructured) bool {
 	for key := range resource.Map(u.Object, "metadata", "annotations") {
 		if IsUnknown(key) {

@@ -64,7 +64,7 @@ func (r *Reader) Within(ctx context.Context) expression.Params {
 	return func(q expression.ParamQuery) (expression.ParamList, error) { return r.find(ctx, q) }
 }
 
-// find finds parameters, see [policy.Params].
+// find finds parameters, see [expression.Params].
 func (r *Reader) find(ctx context.Context, q expression.ParamQuery) (expression.ParamList, error) {
 	namespaced, err := r.namespaced.get(ctx, q.Kind, func(context.Context) (bool, error) { return r.scope(q.Kind) })
 

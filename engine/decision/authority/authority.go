@@ -211,6 +211,6 @@ type Cost struct {
 	// Policy by name.
 	Policy string
 	// Units are CEL's, as Kubernetes counts them: the same for the same input, wherever and
-	// whenever it is evaluated. A policy may spend [policy.CostLimit].
+	// whenever it is evaluated. A policy may spend [expression.CostLimit].
 	Units uint64
 }

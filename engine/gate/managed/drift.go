@@ -197,7 +197,7 @@ func changedSince(u *unstructured.Unstructured, generation int64) (fields []stri
 }
 
 // DriftEntries are a managed resource's drift as held changes, which can be approved: all of them as one where they are many. Of
-// some kinds there are none, see [Options.WithoutDrift].
+// some kinds there are none, see [gate.Options.WithoutDrift].
 func DriftEntries(u *unstructured.Unstructured, without management.Kinds) []v1alpha1.HeldChange {
 	if without.Has(u.GroupVersionKind().GroupKind()) {
 		return nil

@@ -1,7 +1,7 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package gate_test
+package management_test
 
 import (
 	"go/ast"
