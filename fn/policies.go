@@ -52,7 +52,7 @@ func (s *state) require(req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionRespo
 	want[keyUpgrades+"/"+user[v1alpha1.LabelServiceAccount]] = s.selectorFor("UpgradeAllowance", user)
 
 	// Where no manager labels them, there is one way to find any.
-	if s.unlabelled(req) {
+	if unlabelled(req) {
 		want[keyPolicies], want[keyUpgrades] = s.selectorFor("AllowancePolicy", nil), s.selectorFor("UpgradeAllowance", nil)
 	}
 
@@ -114,7 +114,7 @@ func namespaceOf(req *fnv1.RunFunctionRequest, name string) *unstructured.Unstru
 
 // unlabelled reports whether Crossplane sent what it was asked for, and there is
 // no policy with a label.
-func (s *state) unlabelled(req *fnv1.RunFunctionRequest) bool {
+func unlabelled(req *fnv1.RunFunctionRequest) bool {
 	asked := false
 
 	for key, res := range sent(req) {

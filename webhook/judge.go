@@ -91,7 +91,7 @@ var errNotObject = errors.New("it is not a JSON object")
 // parent. Where what is in force cannot be read, it is what was in force last,
 // beside the error; where nothing was, or the request makes no sense, it is nil.
 func (j *Judge) request(ctx context.Context, req admission.Request) (*request.Request, error) {
-	out, err := j.read(req)
+	out, err := requestOf(req)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +134,8 @@ func (j *Judge) versions(ctx context.Context, req admission.Request, ask *reques
 	return out
 }
 
-// read reads what an admission request says.
-func (j *Judge) read(req admission.Request) (*request.Request, error) {
+// requestOf reads what an admission request says.
+func requestOf(req admission.Request) (*request.Request, error) {
 	out := &request.Request{
 		Operation: request.Operation(req.Operation),
 		User:      policy.User{Name: req.UserInfo.Username, Groups: req.UserInfo.Groups, UID: req.UserInfo.UID},

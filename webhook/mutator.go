@@ -81,14 +81,14 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 		return m.Judge.failed(ctx, req, ask, err)
 	}
 
-	rsp = admission.Patched("", patches...).WithWarnings(clip(m.warnings(&d))...)
+	rsp = admission.Patched("", patches...).WithWarnings(clip(warningsOf(&d))...)
 	rsp.AuditAnnotations = audit(&d)
 
 	return rsp
 }
 
 // warnings are what the user is warned, unless the refusal says it.
-func (m *Mutator) warnings(d *decision.Decision) []string {
+func warningsOf(d *decision.Decision) []string {
 	if d.Answer().Refuses() {
 		return nil
 	}

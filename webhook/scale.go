@@ -77,7 +77,7 @@ func (m *Mutator) scale(ctx context.Context, req admission.Request, ask *request
 	m.Judge.report(req, &s.Request, &d)
 	m.Judge.Metrics.windows(req, &s.Request, &d)
 
-	rsp = admission.Allowed("").WithWarnings(clip(m.warnings(&d))...)
+	rsp = admission.Allowed("").WithWarnings(clip(warningsOf(&d))...)
 	rsp.AuditAnnotations = audit(&d)
 
 	switch {

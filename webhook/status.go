@@ -16,7 +16,7 @@ const subresourceStatus = "status"
 
 // status answers a request to change the status of an XR. What cannot be read is not refused: Crossplane says how the XR is.
 func (m *Mutator) status(req admission.Request) admission.Response {
-	ask, err := m.Judge.read(req)
+	ask, err := requestOf(req)
 	if err != nil {
 		return admission.Allowed("")
 	}

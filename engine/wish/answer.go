@@ -171,13 +171,13 @@ func (a *answer) leaf(v versions, p place) (any, bool) {
 
 	switch held := change.Equal(v.result, v.stored); {
 	case !held, !p.owns(v.wish) && p.fields.Values():
-		return a.mine(v, p)
+		return mine(v, p)
 	case !p.own && !p.owns(v.wish):
 		return nil, false
 	case v.result == nil:
 		return a.zero(p)
 	default:
-		return a.mine(v, p)
+		return mine(v, p)
 	}
 }
 
@@ -197,7 +197,7 @@ func (a *answer) zero(p place) (any, bool) {
 
 // mine is what is to be stored of a value that is applied as a whole: of a list
 // whose elements are their own keys what the manager has, or wishes.
-func (a *answer) mine(v versions, p place) (any, bool) {
+func mine(v versions, p place) (any, bool) {
 	list, ok := v.result.([]any)
 	if !ok || !p.fields.Values() {
 		return v.result, v.result != nil

@@ -175,17 +175,6 @@ func (r *Record) Forget(object map[string]any, at change.Path) bool {
 	return true
 }
 
-// ForgetPart drops all leaves of a part of an object. A nil record has none.
-func (r *Record) ForgetPart(object map[string]any, at change.Path) {
-	p, ok := pathIn(object, at)
-	if r == nil || !ok {
-		return
-	}
-
-	v, _ := at.In(object)
-	walk(v, p, func(_ any, leaf path) { delete(r.leaves, leaf) })
-}
-
 // pathIn is the path of a leaf; false where the object has none there.
 func pathIn(object map[string]any, at change.Path) (path, bool) {
 	return (*Finder)(nil).find(object, at)

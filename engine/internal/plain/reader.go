@@ -45,15 +45,6 @@ func (r *Reader) Text(key string) string {
 	return r.Value()
 }
 
-// Optional reads a line that may be absent.
-func (r *Reader) Optional(key string) string {
-	if !r.Skip(key) {
-		return ""
-	}
-
-	return r.Value()
-}
-
 // Value reads the rest of a line.
 func (r *Reader) Value() string {
 	s, ok := r.line()
@@ -90,18 +81,6 @@ func (r *Reader) Number(key string) int64 {
 	if !ok || err != nil || strconv.FormatInt(n, 10) != s { // 007 is octal in YAML.
 		r.Failed = true
 	}
-
-	return n
-}
-
-// Count reads a line with a decimal number, which is absent where it is 0.
-func (r *Reader) Count(key string) int64 {
-	if !r.Peek(key) {
-		return 0
-	}
-
-	n := r.Number(key)
-	r.Failed = r.Failed || n == 0
 
 	return n
 }
