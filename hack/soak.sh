@@ -28,6 +28,7 @@ plays=(
 	'fidelity ./test/fidelity .                                                  KAUSALITY_OBJECTS=2000'
 	'quiet    ./test/quiet    .                                                  KAUSALITY_XRS=500'
 	'fleet    ./test/fleet    ^TestAStormEnds$                                   KAUSALITY_XRS=300'
+	'costs    ./test/fleet    ^TestWhatAFleetCosts$                             KAUSALITY_XRS=1000 KAUSALITY_SECONDS=300 KAUSALITY_PATIENCE=1h'
 )
 for package in chart e2e examples fault fidelity install plugin quiet random removal replicas witness; do
 	plays+=("busy-$package ./test/$package .")

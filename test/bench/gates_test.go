@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/usage"
 )
 
 // BenchmarkGates measures the gate controller beside 10,000 managed resources of some 5 KiB, whose
@@ -30,7 +31,7 @@ import (
 //
 // Move: see [gates.move].
 func BenchmarkGates(b *testing.B) {
-	if !procfs {
+	if !usage.Known {
 		b.Skip("the system does not tell how much memory a process has")
 	}
 

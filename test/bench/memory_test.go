@@ -21,6 +21,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/usage"
 )
 
 const (
@@ -41,7 +42,7 @@ const (
 // many of them as policies, and all policies and bindings have parameters. The environment variable PARENTS sets
 // another number of parents; there is a policy for each ten of them. The stack is one that nothing else has used.
 func BenchmarkMemory(b *testing.B) {
-	if !procfs {
+	if !usage.Known {
 		b.Skip("the system does not tell how much memory a process has")
 	}
 
@@ -160,7 +161,7 @@ func calmMemory(b *testing.B, pid int) (now, peak float64) {
 
 	eventually(b, "rest of the process", func(context.Context) error {
 		var err error
-		if peak, err = memory(pid, "VmHWM"); err != nil {
+		if peak, err = usage.Memory(pid, usage.Peak); err != nil {
 			return err
 		}
 
@@ -175,7 +176,7 @@ func calmMemory(b *testing.B, pid int) (now, peak float64) {
 		return nil
 	})
 
-	now, err := memory(pid, "VmRSS")
+	now, err := usage.Memory(pid, usage.Resident)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	given "github.com/kausality-io/kausality-crossplane/test/fixture"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/usage"
 )
 
 const (
@@ -53,7 +54,7 @@ const (
 // list: how long kubectl kausality pending -A takes (list-s), beside kubectl get -o yaml of the same
 // (floor-list-s), in turns, and how many times as long (list-x).
 func BenchmarkPending(b *testing.B) {
-	if !procfs {
+	if !usage.Known {
 		b.Skip("the system does not tell how much memory a process has")
 	}
 

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/kausality-io/kausality-crossplane/test/usage"
 )
 
 // median is the percentile in the middle.
@@ -65,7 +67,7 @@ func (f *fixture) update(b *testing.B, a approach, r role, clients int) {
 		b.ReportMetric((after.calls-before.calls)/float64(b.N), "api-calls/op")
 	}
 
-	if procfs && (a == byKausality || a == byAllowAll || a == byStamp) {
+	if usage.Known && (a == byKausality || a == byAllowAll || a == byStamp) {
 		b.ReportMetric(float64((after.cpu-before.cpu).Microseconds())/float64(b.N), "cpu-us/op")
 	}
 }
@@ -85,10 +87,10 @@ func (f *fixture) use(ctx context.Context, a approach) (use, error) {
 	switch a {
 	case byKausality:
 		if out.calls, err = f.calls(ctx); err == nil {
-			out.cpu, err = cpu(f.manager())
+			out.cpu, err = usage.CPU(f.manager())
 		}
 	case byAllowAll, byStamp:
-		out.cpu, err = cpu(f.peer.PID())
+		out.cpu, err = usage.CPU(f.peer.PID())
 	case byNone, byPolicy:
 	}
 

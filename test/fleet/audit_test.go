@@ -62,6 +62,11 @@ func (e *event) what() string {
 // writes reports whether the request is to change something.
 func (e *event) writes() bool { return e.Verb != "get" && e.Verb != "list" }
 
+// stores reports whether what is written stays: not a question, nor a lease.
+func (e *event) stores() bool {
+	return !strings.HasSuffix(e.ObjectRef.Resource, "reviews") && e.ObjectRef.Resource != "leases"
+}
+
 // conflicts reports whether somebody had changed before what the request is to change.
 func (e *event) conflicts() bool {
 	return e.ResponseStatus.Code == http.StatusConflict && e.ResponseStatus.Reason != "AlreadyExists"

@@ -6,7 +6,6 @@
 package fleet_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -30,6 +29,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/peer"
+	"github.com/kausality-io/kausality-crossplane/test/usage"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
@@ -295,17 +295,20 @@ func (f fleet) write(t *testing.T, size string) {
 	group.SetLimit(writers)
 
 	for i := range f.n {
-		group.Go(func() error {
-			u := world.Prototype(f.gvk())
-			u.SetNamespace(namespace)
-			u.SetName(f.name(i))
-			u.Object["spec"] = map[string]any{"size": size, "note": "x"}
-
-			return f.hans.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("hans"))
-		})
+		group.Go(func() error { return f.apply(t.Context(), i, size) })
 	}
 
 	world.Must(t, group.Wait())
+}
+
+// apply has a composite resource be of a size.
+func (f fleet) apply(ctx context.Context, i int, size string) error {
+	u := world.Prototype(f.gvk())
+	u.SetNamespace(namespace)
+	u.SetName(f.name(i))
+	u.Object["spec"] = map[string]any{"size": size, "note": "x"}
+
+	return f.hans.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("hans"))
 }
 
 // worst are the objects with most conflicts.
@@ -320,28 +323,15 @@ func worst(counts map[string]int) []string {
 
 // shows checks that each external object has a size, and, once they are made, that each composite resource is ready.
 func (f fleet) shows(ctx context.Context, size string, ready bool) error {
-	list := f.list(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
-	if err := f.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return fmt.Errorf("cannot list what is made: %w", err)
-	}
-
-	shown := 0
-
-	for i := range list.Items {
-		if u := &list.Items[i]; strings.HasPrefix(u.GetName(), f.name(0)[:len(f.kind)+1]) && resource.String(u.Object, "data", "size") == size {
-			shown++
-		}
-	}
-
-	if shown < f.n {
-		return fmt.Errorf("%d of %d have size %s outside: %w", shown, f.n, size, world.ErrOther)
+	if err := f.outside(ctx, slices.Repeat([]string{size}, f.n)); err != nil {
+		return err
 	}
 
 	if !ready {
 		return nil
 	}
 
-	list = f.list(f.gvk())
+	list := f.list(f.gvk())
 	if err := f.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf("cannot list what is made: %w", err)
 	}
@@ -350,6 +340,33 @@ func (f fleet) shows(ctx context.Context, size string, ready bool) error {
 		if c, _ := resource.ConditionOf(&list.Items[i], resource.ConditionReady); !c.True() {
 			return fmt.Errorf("%s is not ready: %w", list.Items[i].GetName(), world.ErrOther)
 		}
+	}
+
+	return nil
+}
+
+// outside checks that external objects have a size each.
+func (f fleet) outside(ctx context.Context, sizes []string) error {
+	list := f.list(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	if err := f.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("cannot list what is made: %w", err)
+	}
+
+	has := map[string]string{}
+	for i := range list.Items {
+		has[list.Items[i].GetName()] = resource.String(list.Items[i].Object, "data", "size")
+	}
+
+	shown := 0
+
+	for i, size := range sizes {
+		if has[f.name(i)] == size {
+			shown++
+		}
+	}
+
+	if shown < len(sizes) {
+		return fmt.Errorf("%d of %d have their size outside: %w", shown, len(sizes), world.ErrOther)
 	}
 
 	return nil
@@ -368,6 +385,11 @@ func (f fleet) over(ctx context.Context, events []event) error {
 		}
 	}
 
+	return f.closed(ctx)
+}
+
+// closed checks that the gates of the fleet are closed, where it has any.
+func (f fleet) closed(ctx context.Context) error {
 	if !f.gated {
 		return nil
 	}
@@ -490,38 +512,31 @@ func (s *sightings) check(t *testing.T, n int) {
 	}
 }
 
-// cpu is the time that the processes of the stack have had, by their names.
-func (f fleet) cpu(t *testing.T) map[string]time.Duration {
-	t.Helper()
-
-	pids := map[string]int{}
+// processes are those of the stack and the peer by their names.
+func (f fleet) processes() map[string]int {
+	out := map[string]int{}
 	for _, p := range running.Processes() {
-		pids[p.Name()] = p.PID()
+		out[p.Name()] = p.PID()
 	}
 
 	if f.peer != nil {
-		pids["peer"] = f.peer.PID()
+		out["peer"] = f.peer.PID()
 	}
+
+	return out
+}
+
+// cpu is the time that processes have had, by their names.
+func (f fleet) cpu(t *testing.T) map[string]time.Duration {
+	t.Helper()
 
 	out := map[string]time.Duration{}
 
-	for name, pid := range pids {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			t.Logf("cannot tell the time of %s: %v", name, err)
+	for name, pid := range f.processes() {
+		spent, err := usage.CPU(pid)
+		world.Must(t, err)
 
-			continue
-		}
-
-		// After the name, which may have spaces in it: the 12th and 13th are user and system, in hundredths of a second.
-		fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
-
-		var user, system int64
-		if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
-			t.Fatal(err)
-		}
-
-		out[name] = time.Duration(user+system) * 10 * time.Millisecond
+		out[name] = spent
 	}
 
 	return out

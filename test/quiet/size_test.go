@@ -6,8 +6,6 @@
 package quiet_test
 
 import (
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/test/stack"
+	"github.com/kausality-io/kausality-crossplane/test/usage"
 	"github.com/kausality-io/kausality-crossplane/test/world"
 )
 
@@ -48,7 +47,13 @@ func (m market) sizes(t *testing.T) {
 	t.Helper()
 
 	for _, p := range []*stack.Process{running.Process(processFunction), running.Process(processManager), running.Process(processOther)} {
-		t.Logf("%s has %s", p.Name(), memory(p))
+		now, err := usage.Memory(p.PID(), usage.Resident)
+		world.Must(t, err)
+
+		peak, err := usage.Memory(p.PID(), usage.Peak)
+		world.Must(t, err)
+
+		t.Logf("%s has %.0f MiB, at most %.0f", p.Name(), now, peak)
 	}
 
 	stalls, sum := 0, 0
@@ -84,22 +89,4 @@ func bytes(u *unstructured.Unstructured) (out int) {
 	}
 
 	return out
-}
-
-// memory is what a process has, as Linux tells; elsewhere nothing is known.
-func memory(p *stack.Process) string {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
-	if err != nil {
-		return err.Error()
-	}
-
-	var out []string
-
-	for line := range strings.Lines(string(raw)) {
-		if strings.HasPrefix(line, "VmRSS:") || strings.HasPrefix(line, "VmHWM:") {
-			out = append(out, strings.Join(strings.Fields(line), " "))
-		}
-	}
-
-	return strings.Join(out, ", ")
 }
