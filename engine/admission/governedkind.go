@@ -71,6 +71,7 @@ func deleting(want Config) []kind.Name {
 	return out
 }
 
+// deletingIn are the kinds of children whose deletion permissions are for, as often as they name them.
 func deletingIn(allow []v1alpha1.Permission) []kind.Name {
 	var out []kind.Name
 

@@ -73,7 +73,7 @@ func (d decided) record(now time.Time) v1alpha1.ChangeDecision {
 
 // withStatuses adds the statuses of all ChangeApprovals to a plan, and which of them are deleted.
 func withStatuses(plan Plan, in Input, list []decided) Plan {
-	of := map[*v1alpha1.ChangeApproval][]decided{}
+	known, of := !unknown(in.Status), map[*v1alpha1.ChangeApproval][]decided{}
 	for _, d := range list {
 		of[d.vote.cha] = append(of[d.vote.cha], d)
 	}
@@ -83,7 +83,7 @@ func withStatuses(plan Plan, in Input, list []decided) Plan {
 
 		if left := cha.CreationTimestamp.Add(v1alpha1.MaxApprovalAge).Sub(in.Now); left > 0 {
 			plan.Again = soonest(plan.Again, min(max(left, time.Second), 24*time.Hour)) // A timer does not outlast the process.
-		} else if !slices.ContainsFunc(of[cha], func(d decided) bool { return open(d.change, d.vote, d.verdict.state, in.Status) }) {
+		} else if !slices.ContainsFunc(of[cha], func(d decided) bool { return d.stays(known) }) {
 			plan.Delete = append(plan.Delete, cha)
 
 			continue
@@ -112,12 +112,13 @@ func withStatuses(plan Plan, in Input, list []decided) Plan {
 	return plan
 }
 
-// open reports whether a vote that has lasted for its time still counts: something may come of it, or it rejects what may be held.
-func open(c *change, v *vote, state v1alpha1.ApprovalState, status *v1alpha1.PendingChangeStatus) bool {
-	was := v.was.State
-	rests := was == v1alpha1.ApprovalStateRejected && state == was && c.entry == nil && !unknown(status)
+// stays reports whether a ChangeApproval is kept for a vote though it is as old as [v1alpha1.MaxApprovalAge]: a parent carries what the
+// vote gave, or no end of it is recorded. One that rejects what is known not to be held any more is not kept.
+func (d decided) stays(known bool) bool {
+	was := d.vote.was.State
+	rests := was == v1alpha1.ApprovalStateRejected && d.verdict.state == was && d.change.entry == nil && known
 
-	return !was.Final() && !rests || c.carries(v)
+	return !was.Final() && !rests || d.change.carries(d.vote)
 }
 
 // records are the entries in the status of a ChangeApproval before all other writes and after these: what ends is recorded last.

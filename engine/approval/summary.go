@@ -45,7 +45,8 @@ func withSummary(plan Plan, in Input, list []decided, withdrawn []v1alpha1.Pendi
 	return plan
 }
 
-// pending is the entry in the status of the PendingChange.
+// pending is the entry of a vote in the status of the PendingChange, whatever came of it. Where the change is not held any more, what
+// it is of is as parents carry it, or as it was recorded. Its Parent is shared with the input.
 func (d decided) pending() v1alpha1.PendingApproval {
 	of := d.target()
 

@@ -4,7 +4,6 @@
 package change
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -53,22 +52,6 @@ func (c Change) Addition() bool { return c.From == nil }
 // fields alone do not say: index 0 may be a new object's first element, or the
 // one that an old object had there.
 func (c Change) Same(o Change) bool { return Compare(c, o) == 0 }
-
-// Compare orders changes between the same versions: by field, and what is gone
-// last.
-func Compare(a, b Change) int {
-	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(gone(a), gone(b)))
-}
-
-// Order orders changes between the same versions, always in the same way: in a list an element that is gone and what is gone of one
-// that has moved to its place have the same field.
-func Order(a, b Change) int {
-	if n := Compare(a, b); n != 0 || a.Was == nil && b.Was == nil {
-		return n
-	}
-
-	return cmp.Compare(a.Was.String(), b.Was.String())
-}
 
 // Metadata reports whether the change is below metadata.
 func (c Change) Metadata() bool {

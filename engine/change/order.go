@@ -121,3 +121,19 @@ func keysOf(list []any, names []string) []any {
 
 	return out
 }
+
+// Compare orders changes between the same versions: by field, and what is gone
+// last.
+func Compare(a, b Change) int {
+	return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(gone(a), gone(b)))
+}
+
+// Order is [Compare] for lists of changes, which are always in the same order by it: where in a list an element that is gone and what
+// is gone of one that has moved to its place have the same field, it is by where they stood before.
+func Order(a, b Change) int {
+	if n := Compare(a, b); n != 0 || a.Was == nil && b.Was == nil {
+		return n
+	}
+
+	return cmp.Compare(a.Was.String(), b.Was.String())
+}

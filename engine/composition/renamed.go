@@ -26,7 +26,7 @@ type Other struct {
 // Others finds what a Composition gives another name while it is the same object,
 // because it says how that is called: Crossplane deletes what has the former name,
 // and applies the other one to what is there. It returns the other of each, by the
-// name of the one.
+// name of the one; of several new names for one object the first in the alphabet.
 func Others(xr *unstructured.Unstructured, observed, desired map[string]*unstructured.Unstructured) map[string]*Other {
 	out := map[string]*Other{}
 	names := slices.Sorted(maps.Keys(desired))

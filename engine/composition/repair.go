@@ -232,9 +232,10 @@ func (r composed) theirs() func(change.Path) bool {
 	}
 }
 
-// madeBefore reports whether the resource is desired as it was when it was last let through.
+// madeBefore reports whether the resource is desired as it was when it was last let through. No values of a Secret are on record: there
+// the XR has to have settled with nothing of it held.
 func (r composed) madeBefore() bool {
-	if r.mending.was == nil || secret(r.Desired) && (!r.settled() || r.heldBefore()) {
+	if r.mending.was == nil || secret(r.Desired) && (!r.settled() || heldIn(r.mending.was, r.Name)) {
 		return false
 	}
 
@@ -244,10 +245,11 @@ func (r composed) madeBefore() bool {
 	return wish.MadeOf(r.mending.was).Has(r.Name, now.Of(r.Name))
 }
 
-// heldBefore reports whether anything of the resource was held in the last run. Of a Secret nobody knows what it was.
-func (r composed) heldBefore() bool {
-	return r.mending.was.More > 0 || slices.ContainsFunc(r.mending.was.Changes, func(c v1alpha1.HeldChange) bool {
-		return c.ComposedResource == r.Name && (c.Cause == nil || c.Cause.Type != v1alpha1.CauseDrift)
+// heldIn reports whether the list of what was held in a run has anything of a composed resource but drift, or may have: one that was
+// cut says of none that it has not.
+func heldIn(was *v1alpha1.State, name string) bool {
+	return was.More > 0 || slices.ContainsFunc(was.Changes, func(c v1alpha1.HeldChange) bool {
+		return c.ComposedResource == name && (c.Cause == nil || c.Cause.Type != v1alpha1.CauseDrift)
 	})
 }
 

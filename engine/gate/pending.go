@@ -63,7 +63,7 @@ func withholdsDelete(m managed.Resource, shared *sharing, withhold bool) bool {
 // unrecorded reports whether the gate is to serve an allowance that its record
 // does not know. One for the first creation is served as well, whatever came to the spec since.
 func unrecorded(m managed.Resource, pending []v1alpha1.Allowance, serves []string) bool {
-	building := m.Creating() && m.Generations()
+	building := m.Creating() && m.SaysGeneration()
 
 	return slices.ContainsFunc(pending, func(a v1alpha1.Allowance) bool {
 		return (!building || !managed.Creates(a)) && slices.ContainsFunc(a.Mutations, func(action string) bool {

@@ -102,7 +102,7 @@ func Closed(desired []string, lateInitialize bool) []string {
 // asked actions, within what the Composition asked for, and the actions it
 // serves. Where no supported set holds the asked actions and no other,
 // LateInitialize is left out; where there is still none, Delete waits until
-// the others have landed.
+// the others have landed. A gate for what is being deleted has Delete alone instead (engine/gate, opening).
 func Open(asked, desired []string, lateInitialize bool) (set, serves []string) {
 	within := Normalize(desired)
 	wanted := slices.DeleteFunc(Acting(asked), func(a string) bool { return !slices.Contains(within, a) })

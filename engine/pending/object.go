@@ -31,7 +31,7 @@ func KeyOf(ref v1alpha1.ObjectReference) Key {
 	return Key{GroupKind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// KeyOfObject names an object.
+// KeyOfObject names an object, as [KeyOf] a reference to it.
 func KeyOfObject(u *unstructured.Unstructured) Key {
 	return Key{GroupKind: u.GroupVersionKind().GroupKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 }

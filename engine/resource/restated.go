@@ -36,7 +36,7 @@ func KeepRestated(stored, applied *unstructured.Unstructured) *unstructured.Unst
 		typ := typeOf(c)
 
 		at := slices.IndexFunc(was, func(o any) bool { return typeOf(o) == typ })
-		if at >= 0 && (slices.Contains(Restated(), typ) || saysMore(was[at], c)) && !change.Equal(c, was[at]) {
+		if at >= 0 && (slices.Contains(Restated(), typ) || saysAsMuch(was[at], c)) && !change.Equal(c, was[at]) {
 			is[i], same = was[at], false
 		}
 	}
@@ -58,10 +58,11 @@ func KeepRestated(stored, applied *unstructured.Unstructured) *unstructured.Unst
 	return &unstructured.Unstructured{Object: object}
 }
 
-// saysMore reports whether a condition says the same as another one, of as late a generation or a later one.
-func saysMore(a, b any) bool {
-	one, _ := a.(map[string]any)
-	other, _ := b.(map[string]any)
+// saysAsMuch reports whether a condition that is stored says the same as one that is applied, of as late a generation or a later one;
+// since when does not count.
+func saysAsMuch(stored, applied any) bool {
+	one, _ := stored.(map[string]any)
+	other, _ := applied.(map[string]any)
 
 	if Int(one, "observedGeneration") < Int(other, "observedGeneration") {
 		return false

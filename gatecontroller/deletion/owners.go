@@ -147,7 +147,7 @@ func (o *Owners) Release(ctx context.Context, u *unstructured.Unstructured) (wai
 }
 
 // awaitsOwner reports whether what owns a parent is being deleted as well, and has not passed on yet what that gives. A Claim passes on
-// nothing before what it is bound to is gone.
+// nothing before what it is bound to is gone. The parent waits for that, and is looked at again after a second.
 func (o *Owners) awaitsOwner(ctx context.Context, parent *unstructured.Unstructured) (bool, error) {
 	ref, ok := resource.ParentOf(parent)
 	if !ok || resource.BoundToClaim(parent) {

@@ -51,7 +51,7 @@ func remedyLeft(about Ref) string {
 	return "kubectl kausality adopt " + about.argument() + ", or kubectl kausality release " + about.argument()
 }
 
-// argument is the object as an argument of a command.
+// argument is the object as an argument of a command, as all remedies write it.
 func (r Ref) argument() string {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(r.APIVersion)

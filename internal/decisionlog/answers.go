@@ -56,6 +56,7 @@ func (a *Answers) WatchParams(params expression.Params) expression.Params {
 	}
 }
 
+// noteParameter notes what was found of a query, of which scope its kind is, and why it failed, without credentials.
 func (a *Answers) noteParameter(p Parameter, found expression.ParamList, err error) {
 	p.ClusterScoped = found.ClusterScoped
 
@@ -122,7 +123,7 @@ func (p Parameter) same(o Parameter) bool {
 	return selector && p.APIVersion == o.APIVersion && p.Kind == o.Kind && p.Namespace == o.Namespace && p.Name == o.Name
 }
 
-// answer is what was found.
+// answer gives a replay what was found, with the scope of the kind, or why nothing was.
 func (p Parameter) answer() (expression.ParamList, error) {
 	out := expression.ParamList{Objects: make([]map[string]any, len(p.Found)), ClusterScoped: p.ClusterScoped}
 	for i, object := range p.Found {

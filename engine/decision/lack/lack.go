@@ -135,8 +135,8 @@ func lackingGrant(o request.Objects, by request.Writer) finding.Lack {
 	}
 }
 
-// lackingAllowance says why the parent allows nothing, and which policies would.
-// Those that are about something else are left out where one that nearly allows it
+// lackingAllowance says why the parent allows nothing, and under which edits of it which policies would; where the change comes of a
+// Composition, that an UpgradeAllowance is what it takes. Those that are about something else are left out where one that nearly allows it
 // is reported.
 func lackingAllowance(in *input.Inputs, c change.Change, reported bool) []finding.Lack {
 	parent := fmt.Sprintf("%s %q", in.Objects.Parent.GetKind(), resource.Name(in.Objects.Parent))

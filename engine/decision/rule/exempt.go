@@ -180,7 +180,7 @@ func lateInitialization(o request.Objects, by request.Writer, c change.Change) b
 // or bring it under a policy or a window that it was not under: in a write that has
 // the first effect any change may, and a label that a selector reads always. Of
 // windows only those for the user count: others may set it, to say what the window is
-// about.
+// about. Crossplane may change its own labels ([crossplaneLabels]).
 func frees(
 	o request.Objects, by request.Writer, policies *policy.Set, enforced input.Enforced, windows input.Windows, c change.Change,
 ) bool {

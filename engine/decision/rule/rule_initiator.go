@@ -29,9 +29,9 @@ func byInitiator(o request.Objects, by request.Writer, auth *authority.Authority
 	return finding.Finding{}, false
 }
 
-// governed reports whether a policy is about a change of a root: one that says who
-// may initiate it, or that nobody may. Deleting is governed where anything of
-// the kind is.
+// governed reports whether somebody has to be allowed to make a change of a root: a policy says who may initiate it, or that nobody
+// may; or none names the field, and one says who may initiate others (see [lack.Unnamed]). Deleting takes it also where an Enforcement
+// governs the object, or where a policy says who may initiate anything of the kind. Conditions of policies may be evaluated for that.
 func governed(o request.Objects, by request.Writer, auth *authority.Authority, enforced input.Enforced, c change.Change) bool {
 	if o.Operation == request.OperationDelete && len(enforced.Governing) > 0 {
 		return true

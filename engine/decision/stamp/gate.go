@@ -246,7 +246,7 @@ func gatedByEnforcement(enforced input.Enforced) bool {
 	})
 }
 
-// keepAsStored leaves what a gate stands before as it is stored where what is asked for differs in nothing but nulls, and maps and lists
+// keepAsStored leaves a managed resource that has a gate as it is stored where what is asked for differs in nothing but nulls, and maps and lists
 // without anything in them. Providers take these away, Crossplane asks for them again, nobody notes that, and what nobody noted is not
 // stored.
 func keepAsStored(o request.Objects, outside request.External, findings []finding.Finding, s *Stamped) {

@@ -31,12 +31,13 @@ import (
 const (
 	// maxDiffers is how many fields a record names that differ when a gate closes, and how many of them are drift one by one.
 	maxDiffers = 8
-	// maxCompared is how many fields a record tells of.
+	// maxCompared is how many fields a record tells of: none where there are more.
 	maxCompared = 128
 )
 
 // Compared notes in a record, which closes a gate, in which fields the external object was compared, and differs then. Where the
-// gate was not open for Update, or is given up on, these stay as they were: what differs since is drift still.
+// gate was not open for Update, or is given up on, these stay as they were: what differs since is drift still. Of more than
+// [maxCompared] fields none is noted.
 func (m Resource) Compared(rec *v1alpha1.GateRecord) {
 	was := m.Record
 	rec.Object = m.objectNow(rec)
@@ -273,7 +274,7 @@ func windowUpdates(a v1alpha1.Allowance) bool {
 
 // unapproved are the fields of the drift that no pending allowance is for.
 func (m Resource) unapproved(pending []v1alpha1.Allowance) []string {
-	if !m.looksForDrift() {
+	if !m.LooksForDrift {
 		return nil
 	}
 
@@ -322,7 +323,7 @@ func (m Resource) revertShown() string {
 // Drifted says for a person why a gate stays closed because of drift; empty where it does not.
 func (m Resource) Drifted(limits Limits, now time.Time) string {
 	switch {
-	case !m.looksForDrift():
+	case !m.LooksForDrift:
 		return ""
 	case Lost(m.Object, m.Record):
 		return "closed: the external object is gone, and is recreated once that is approved"

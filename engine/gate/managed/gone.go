@@ -54,11 +54,6 @@ func Lost(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
 	return SaysGone(u, rec) && rec.State == v1alpha1.GateClosed && !resource.Deleting(u) && (Made(u) || shown(u))
 }
 
-// looksForDrift reports whether drift is looked for of the resource's kind.
-func (m Resource) looksForDrift() bool {
-	return m.LooksForDrift
-}
-
 // objectOf stands for what the external system itself says which object it is; empty where it says nothing.
 func objectOf(u *unstructured.Unstructured) string {
 	unique := identity.Unique(u)
@@ -112,12 +107,13 @@ func ReplacedOutside(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) boo
 }
 
 // withholdLost takes Update from what is pending of a resource whose external object is gone, where to update it would be to make it,
-// which takes Create, or is another one, until that is approved.
+// which takes Create, or is another one, until that is approved. Nothing is withheld of kinds that drift is not looked for. Pending is
+// not modified.
 func (m Resource) withholdLost(pending []v1alpha1.Allowance) []v1alpha1.Allowance {
 	actions := ActionsOf(pending)
 
 	switch {
-	case !slices.Contains(actions, management.ActionUpdate) || !m.looksForDrift():
+	case !slices.Contains(actions, management.ActionUpdate) || !m.LooksForDrift:
 		return pending
 	case Lost(m.Object, m.Record) && !slices.Contains(actions, management.ActionCreate):
 		return Without(pending, management.ActionUpdate)

@@ -86,8 +86,8 @@ func (m Resource) synced(generation int64) (c resource.Condition, missing string
 	}
 }
 
-// Generations reports whether the provider says which generation it has synced, as far as it has said anything.
-func (m Resource) Generations() bool {
+// SaysGeneration reports whether Synced, whatever its status, says which generation it is of; true where there is none yet.
+func (m Resource) SaysGeneration() bool {
 	c, ok := resource.ConditionOf(m.Object, resource.ConditionSynced)
 
 	return !ok || c.ObservedGeneration != 0
