@@ -31,7 +31,7 @@ const (
 	ofSchema
 )
 
-// known reports whether a request has no fields but those that are read here.
+// known reports whether a request itself has no fields but those that are read here; its parts may.
 func known(req *fnv1.RunFunctionRequest) bool { return len(req.ProtoReflect().GetUnknown()) == 0 }
 
 // head is a digest of all that is in a request, but for its composed resources, see body, and its tag, which Crossplane makes of

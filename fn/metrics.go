@@ -114,7 +114,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 }
 
 // observe counts one call. The state is nil where the request could not be
-// read.
+// read, and where the answer of an XR at rest is given again: that counts as allowed.
 func (m *metrics) observe(rsp *fnv1.RunFunctionResponse, s *state, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 

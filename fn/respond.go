@@ -236,7 +236,7 @@ func (s *state) ready(desired *fnv1.State) bool {
 	return true
 }
 
-// fix are the problems that somebody has to fix, each once, in order:
+// unfixed are the problems that somebody has to fix, each once, in order:
 // Crossplane sends policies in any.
 func (s *state) unfixed() []string {
 	out := make([]string, len(s.problems))

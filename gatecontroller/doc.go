@@ -1,10 +1,15 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gatecontroller sets the controllers up, one in each package below: of the gates
+// Package gatecontroller sets up the controllers of the packages below: of the gates
 // of managed resources and the allowances of parents, of the status of each policy,
-// window and Enforcement, and of the webhook configurations and guards that follow from
-// all of these together. What they do with an object the engine decides.
+// binding, window and Enforcement, of PendingChanges, ChangeApprovals and Reports, and of
+// the webhook configurations and guards for all policies, windows and Enforcements. What they do with an object the engine decides.
+//
+// Its files:
+//   - setup.go: all controllers, and how they are wired, for each option of the manager ([Setup])
+//   - leading.go: the controllers of the leader: their start, and the end of all writes before the lease is free
+//   - describe.go: the metrics alone, for the reference ([DescribeMetrics])
 package gatecontroller
 
 // What is standing: our own kinds, what it takes to find kinds, and what we keep, by

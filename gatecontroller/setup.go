@@ -57,7 +57,7 @@ type Options struct {
 	Webhook *configuration.Webhook
 	// Access reports what we may do; nil where we may do all.
 	Access *access.Access
-	// Inputs are what deletions are judged by.
+	// Inputs are what deletions and approved edits are judged by.
 	Inputs *current.Inputs
 	// Writes is how many may be under way at once.
 	Writes int

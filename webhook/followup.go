@@ -42,7 +42,7 @@ type followUps struct {
 
 func (f *followUps) wait() { f.running.Wait() }
 
-// await stamps a scaled object once it is.
+// follow stamps a scaled object once it is.
 func (f *followUps) follow(ctx context.Context, j *Judge, s scaling) {
 	// The answer to the request must not wait for what follows it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaledTimeout)

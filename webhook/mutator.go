@@ -87,7 +87,7 @@ func (m *Mutator) Handle(ctx context.Context, req admission.Request) (rsp admiss
 	return rsp
 }
 
-// warnings are what the user is warned, unless the refusal says it.
+// warningsOf are what the user is warned, unless the refusal says it.
 func warningsOf(d *decision.Decision) []string {
 	if d.Answer().Refuses() {
 		return nil

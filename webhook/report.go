@@ -90,7 +90,7 @@ func (j *Judge) held(req admission.Request, ask *request.Request, d *decision.De
 	}
 }
 
-// recordRefusal records an event of a request that is refused.
+// recordRefusal records an event of a request that is refused, and passes it on to [Judge.Refusals].
 func (j *Judge) recordRefusal(req admission.Request, ask *request.Request, d *decision.Decision) {
 	if j.Refusals != nil {
 		j.Refusals.Refused(ask, d)

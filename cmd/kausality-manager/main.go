@@ -1,8 +1,19 @@
 // Copyright The Kausality Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// kausality-manager runs the admission webhook and the gate controller. Each
-// can be switched off.
+// kausality-manager runs the admission webhook and the controllers. The webhook, and the
+// gates with their guards, can be switched off.
+//
+// Its files:
+//   - main.go: flags, and what starts in which order ([cli.Run]); cache and leader election of the manager
+//   - provider.go: defaults that depend on the installation: as a Crossplane Provider or not; the own service account
+//   - rights.go: rights that the manager needs at least, and the log line while one is missing
+//   - certificate.go: the certificate of the webhook, and which clients may ask it
+//   - webhook.go: paths, readiness checks and background work of the webhook ([cli.addWebhook]); decision log
+//   - gates.go: validation of all flags ([cli.Validate]); options of gates
+//   - approvers.go: the check of approvers, for the controllers
+//   - record.go: the manager's record about itself on the webhook configurations, for kubectl kausality doctor
+//   - memory.go: garbage collection by the size of the caches
 package main
 
 import (

@@ -160,10 +160,10 @@ func texts(list ...string) string {
 }
 
 // writerGuard lets only the manager change spec.managementPolicies and the
-// gate's record, and nobody but a provider what it acts upon, unless Kausality
-// has noted that: otherwise it could not be known later what was asked for. Its
-// reason is Invalid, on which Crossplane continues with the other resources and
-// tries again.
+// gate's record, or the webhook with a write of Crossplane's that opens the gate;
+// and nobody but a provider what it acts upon, unless Kausality has noted that:
+// otherwise it could not be known later what was asked for. Its reason is Invalid,
+// on which Crossplane continues with the other resources and tries again.
 func (h Options) writerGuard(
 	rules []admissionregistrationv1.NamedRuleWithOperations, without []string,
 ) *admissionregistrationv1.ValidatingAdmissionPolicy {

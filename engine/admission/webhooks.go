@@ -67,7 +67,8 @@ type GovernedKind struct {
 
 // Configurations builds the webhook configurations: what policies and Enforcements
 // are about to be stamped, ChangeApprovals to be signed, what Enforcements are about
-// to be refused, our kinds to be checked, and what providers need to be kept.
+// to be refused, our kinds to be checked, what providers need to be kept, and
+// newer conditions of XRs, too.
 func (h Options) Configurations(
 	governed []GovernedKind, enforced []Enforced, usages []kind.Served,
 ) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration, error) {
@@ -226,7 +227,7 @@ func (h Options) reporting(governed []GovernedKind) []admissionregistrationv1.Mu
 }
 
 // approving is about ChangeApprovals, which have to say who made them. It fails closed, for
-// [ApprovalGuard] refuses what it has not seen.
+// [Options.ApprovalGuard] refuses what it has not seen.
 func (h Options) approving() admissionregistrationv1.MutatingWebhook {
 	return admissionregistrationv1.MutatingWebhook{
 		Name:         "approvals." + v1alpha1.Group,
@@ -249,7 +250,7 @@ func (h Options) approving() admissionregistrationv1.MutatingWebhook {
 	}
 }
 
-// enforcing makes one webhook for each Enforcement, of exactly what that says.
+// enforcing makes one webhook for each Enforcement, of exactly what that says, and another one for requests to scale.
 func (h Options) enforcing(list []Enforced) []admissionregistrationv1.ValidatingWebhook {
 	var out []admissionregistrationv1.ValidatingWebhook
 

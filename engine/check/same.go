@@ -16,7 +16,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
 
-// findDuplicates finds objects of one name, and policies that say the same.
+// findDuplicates finds objects of one name, and conditions of bindings and Enforcements that read nothing.
 func (l *linter) findDuplicates() {
 	seen := map[string]int{}
 	named := func(item int, key, what string) {

@@ -43,7 +43,7 @@ func (l *linter) typeCheckEnforcements() {
 // schemaRemedy is what helps where there is no schema.
 const schemaRemedy = "give its CRD, or the XRD that it comes from, with --filename"
 
-// findUnchecked finds the kinds of which there is no schema.
+// findUnchecked finds the kinds of which there is no schema, and what is wrong with the paths and verbs of windows.
 func (l *linter) findUnchecked() {
 	for _, p := range l.Input.Policies {
 		if l.broken[p.At] {

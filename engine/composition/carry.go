@@ -97,9 +97,10 @@ func recordWanted(u *unstructured.Unstructured, want []string) {
 }
 
 // carry makes desired state out of what only Kausality writes: annotations as
-// observed, and spec.managementPolicies as observed, never left out. A field
-// that is left out can fall back to its default, which is fully open.
-// In mode Audit what has no gate gets none.
+// observed, and spec.managementPolicies as observed. A field that is left out
+// can fall back to its default, which is fully open: [composed.leaveToGate]
+// leaves it out later only where the gate controller applies it. In mode Audit
+// what has no gate gets none.
 func (r composed) carry(desired *unstructured.Unstructured) {
 	observed, want := r.Observed, wanted(desired)
 

@@ -17,4 +17,15 @@
 // allowances and approvals let through). A function gets the parts of the inputs that it reads, and nothing else.
 //
 // [Verify] does the same for an object that can no longer be changed, and compares. Package explain says why, for people.
+//
+// Its files:
+//   - decide.go: the steps of a decision, for the mutating webhook and the function ([Decide]) and for the validating webhook ([Verify])
+//   - answer.go: the content of a decision ([Decision]): findings, action, object to store, held changes; the text of what is held
+//   - outcome.go: allow, hold, deny or retry, with the reason ([Decision.Answer]); the one word for metrics and logs ([Decision.Outcome])
+//   - verify.go: kausality.io annotations that a person forged or a tool copied; the retry after another webhook changed the object
+//   - warning.go: warnings in kubectl and the text of a refusal; texts of held changes and of drift for the CLI and the gate controller
+//   - sources.go: the policies and Enforcements behind a decision, with generations; the causes of a refusal, one for each field ([Cause])
+//   - shadow.go: changes with another result if policies and conditions in Shadow mode were enforced; their text
+//   - failurepolicy.go: refusal while nothing can be decided, such as without the parent, by the failurePolicy ([MustDecide])
+//   - status.go: outdated conditions that Crossplane writes to an XR, which would run the pipeline again and again
 package decision

@@ -160,7 +160,8 @@ func Opened(u *unstructured.Unstructured, next *Plan) *Plan {
 // untilReady says why the gate of a new resource is open.
 const untilReady = "open until first ready"
 
-// SameRecord reports whether two records are the same but for their times, and for what they took up.
+// SameRecord reports whether two records say the same of state, generation, actions and marks. Their times, what they took up,
+// windows, identity and drift do not count.
 func SameRecord(a, b *unstructured.Unstructured) bool {
 	one, err := managed.ParseRecord(a)
 	other, otherErr := managed.ParseRecord(b)

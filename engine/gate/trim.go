@@ -37,7 +37,8 @@ func Trim(u *unstructured.Unstructured, more identity.Fields) {
 }
 
 // compares reports whether a plan may observe more of a managed resource than its
-// annotations and conditions: where the gate is open, or about to be opened.
+// annotations and conditions: where the gate is open or about to be opened, and
+// where the external object drifted or is gone.
 func compares(u *unstructured.Unstructured) bool {
 	rec, err := managed.ParseRecord(u)
 	if err != nil || rec == nil && management.Governed(u) || rec != nil && rec.State != v1alpha1.GateClosed ||

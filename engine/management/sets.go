@@ -24,7 +24,7 @@ func Order() []string {
 }
 
 // supported returns the sets that crossplane-runtime accepts, as lists in
-// [order]; any other makes a provider report Synced=False. Left out are the
+// [Order]; any other makes a provider report Synced=False. Left out are the
 // empty set, which pauses, and *, which is the first one.
 //
 // Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0,

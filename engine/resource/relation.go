@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Reference names an object's parent.
+// Reference names an object's parent, or a composed resource of an XR.
 type Reference struct {
 	// APIVersion of the parent.
 	APIVersion string

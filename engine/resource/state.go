@@ -85,7 +85,8 @@ func Behind(xr *unstructured.Unstructured, state *v1alpha1.State) bool {
 }
 
 // FormatState writes a state within [v1alpha1.MaxStateBytes]. What does not fit is left out at the
-// end, and counted: reasons first, then what was let pass, and then whole changes.
+// end: reasons first, then what was let pass, then what the function remembers of composed resources, and then whole changes.
+// What was let pass and changes are counted.
 func FormatState(list v1alpha1.State) string {
 	text := stateText(list)
 	if len(text) <= v1alpha1.MaxStateBytes {

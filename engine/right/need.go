@@ -103,7 +103,7 @@ func (n Need) Rights() []Right {
 }
 
 // byStatus reports whether objects of a resource are annotated by their status; see
-// decision.AnnotatedByStatus.
+// AnnotatedByStatus of package decision/stamp.
 func byStatus(gr schema.GroupResource) bool {
 	return gr == schema.GroupResource{Group: groupApps, Resource: "deployments"}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/windows"
 )
 
-// applyGuards applies the guards: those of our own CRDs, and those of managed resources
-// where gates are switched on.
+// applyGuards applies the guards: those of our own kinds, of parameters and of held changes,
+// and those of managed resources where gates are switched on.
 func (c *Reconciler) applyGuards(ctx context.Context, p *plan) (reconcile.Result, error) {
 	return reconcile.Result{}, c.Applier.ApplyGuards(ctx, p.guards)
 }

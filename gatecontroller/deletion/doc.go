@@ -7,4 +7,12 @@
 // objects from before the manager started are found (Adoption). It reads objects live
 // and writes finalizers, annotations, Secrets and events. Owners report to Leftovers,
 // which know nothing of Owners.
+//
+// Its files:
+//   - owners.go: a parent: its finalizer, its wait, and the grants for its children ([Owners.EnsureFinalizer], [Owners.Release])
+//   - follows.go: the decision whether a child may go with its parent ([judge])
+//   - unreferenced.go: the warning for a managed resource that its XR does not refer to any more
+//   - leftovers.go: a managed resource: its finalizer, and the Secret and events for an orphan ([Leftovers.Release])
+//   - notice.go: the events about orphans, each once
+//   - adoption.go: the hourly search for our finalizer in all kinds, such as after a restore ([Adoption.Adopt])
 package deletion

@@ -162,7 +162,7 @@ func (c *Kinds) Set(found Findings, named, gated []kind.Served) {
 }
 
 // EnqueueNotRun has the XRs reconciled whose condition is to say that the function does
-// not run for them any more. It follows remember, not read: an XR that changed its
+// not run for them any more. It follows Set, not Read: an XR that changed its
 // CompositionRevision between the two was judged by what was known before.
 func (c *Kinds) EnqueueNotRun(ctx context.Context, served []kind.Served, found Findings) error {
 	left := map[schema.GroupKind][]types.NamespacedName{}

@@ -99,7 +99,7 @@ func defined(crd *extv1.CustomResourceDefinition, definition string) (kind.Serve
 }
 
 // lost are the kinds that were served last by group versions that cannot be
-// reconciled now, and that no other version lists: an APIService that cannot be
+// discovered now, and that no other version lists: an APIService that cannot be
 // reached has taken nothing away.
 func (r *Resolver) lost(found []kind.Served, partial *discovery.ErrGroupDiscoveryFailed) []kind.Served {
 	if partial == nil {

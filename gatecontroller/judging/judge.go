@@ -22,7 +22,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/internal/served"
 )
 
-// Judge judges requests by all that the webhook judges them by.
+// Judge judges requests by all that the webhook judges them by, but for the cluster's authorizer: a Permission grants nobody here.
 type Judge struct {
 	// Inputs are the policies, windows and Enforcements.
 	Inputs *current.Inputs

@@ -24,7 +24,7 @@ const (
 )
 
 // NewController makes a controller. What its reconciler could not write because the cache is behind it tries again: see
-// [object.Outdated].
+// [Outdated].
 func NewController[request comparable](
 	name string, r reconcile.TypedReconciler[request], opts controller.TypedOptions[request], sources ...source.TypedSource[request],
 ) (controller.TypedController[request], error) {

@@ -5,6 +5,11 @@
 // cluster, where the CRDs of OpenReports are installed: what is not as somebody asked for
 // it, what can change without that, and what waits. It judges what the caches have
 // anyway, and watches nothing for it.
+//
+// Its files:
+//   - report.go: which Reports are written or deleted, and when; the wait for the CRDs of OpenReports ([Reconciler.Reconcile])
+//   - judge.go: the audit of all cached objects ([Reconciler.judge])
+//   - write.go: one Report read, written or deleted
 package report
 
 // It does not watch Reports: it lists their metadata, and reads one that somebody else wrote.

@@ -227,8 +227,8 @@ func (w *Reconciler) enqueue(ctx context.Context, names []string) {
 	}
 }
 
-// windowReadiness reports whether a window's kinds are watched. What we may not do
-// with them is said in words, and the first of what checking it finds.
+// windowReadiness reports whether a window is valid, its kinds are served and no right is
+// missing. What we may not do with these kinds is said in words, and the first of what checking it finds.
 func windowReadiness(
 	u *v1alpha1.UpgradeAllowance, missing []kind.Name, lacks string, typeChecking []v1alpha1.TypeCheckingWarning,
 ) metav1.Condition {

@@ -21,7 +21,8 @@ import (
 )
 
 // Gate judges the gate of a managed resource: whether it is open, and for longer than
-// what opened it allows, was taken away, or has a record that cannot be read.
+// what opened it allows, or was taken away; where it is closed, whether the external object
+// has drifted.
 func Gate(u *unstructured.Unstructured, now time.Time, opts gate.Options) []Finding {
 	rec, err := allowance.ParseGate(u)
 

@@ -91,7 +91,7 @@ func NewSweep(opts Options, config Config) *Sweep {
 
 // Object judges one object, whatever it is; an XR or Claim may come before or after what
 // is made for it. Of the whole of it only metadata, conditions and references to other
-// objects are read.
+// objects are read; for drift, spec.forProvider and status.atProvider, too.
 func (s *Sweep) Object(u *unstructured.Unstructured) {
 	found := slices.Concat(Misread(u), Edited(u), Gate(u, s.opts.Now, s.opts.Gate), heldBy(u))
 	ref, owns := resource.ParentOf(u)

@@ -10,4 +10,14 @@
 // says how many decisions were left out. Who reads a log skips lines of other kinds.
 //
 // The package is pure: see internal/logfile for what writes files.
+//
+// Its files:
+//   - record.go: the fields of each line, as documented in the reference ([Decision], [InForce])
+//   - encode.go: a decision as a line ([Encoder.Encode])
+//   - answers.go: parameters and access reviews that a decision asked for ([Answers]); encoded, and answered again in a replay
+//   - masking.go: credentials as (masked), with a number for each further value
+//   - older.go: the same for annotations of earlier versions
+//   - outcome.go: what was decided: findings, reasons, warnings ([OutcomeOf])
+//   - inforce.go: policies, bindings, windows and Enforcements as one line with a digest
+//   - decode.go: a recorded request, ready to be decided again ([Decision.Request]); answers that the record does not have ([Unknown])
 package decisionlog

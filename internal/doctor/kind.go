@@ -46,7 +46,7 @@ func has(crd *unstructured.Unstructured, field string) bool {
 	})
 }
 
-// named are the kinds that a policy is about.
+// named reports whether a policy is about a kind.
 func named(policy *unstructured.Unstructured, k kind) bool {
 	is := func(m map[string]any) bool {
 		group := resource.String(m, "apiGroup")

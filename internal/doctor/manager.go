@@ -57,7 +57,7 @@ type Manager struct {
 // FindManager finds the manager however it was installed: by what it writes on
 // the webhook configurations; or else by the Service these name, and by the
 // Deployment that runs it, be it of a chart, of manifests, or made by Crossplane
-// for a Provider. It checks [Mutating], [Validating] and [Deployments].
+// for a Provider. It reads [Mutating], [Validating] and [Deployments].
 func FindManager(lists map[Source]List) Manager {
 	m := Manager{Namespace: Namespace, ServiceAccount: account, Heartbeat: heartbeat, Leader: leader, Secret: certificate}
 

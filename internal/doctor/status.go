@@ -139,7 +139,7 @@ func enforcements(s *State) []Finding {
 	return out
 }
 
-// refusing reports the Enforcements that refuse all that they are about, because
+// refusing separates the Enforcements that refuse all that they are about, because
 // they do not compile, from the others.
 func refusing(list List) (broken, others List) {
 	for _, u := range list.Items {

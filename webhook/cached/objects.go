@@ -2,7 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cached is what each replica of the webhook knows of the cluster without asking: parents and namespaces, and the
-// policies in force.
+// policies in force. Where its caches may be stale, it reads from the API server.
+//
+// Its files:
+//   - inputs.go: policies, windows and Enforcements in force; after a read error the last known ones ([Inputs.Get])
+//   - objects.go: parents and namespaces, from a cache ([Objects.Parent]) or from the API server ([Objects.Read])
+//   - named.go: the kinds that are cached: in policies and windows, in Enforcements, or composed; also [ObjectOf]
+//   - informer.go: the age of a watch, and when it is too old for a decision; for all caches of the manager ([NewInformer])
 package cached
 
 import (

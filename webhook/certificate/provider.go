@@ -3,6 +3,14 @@
 
 // Package certificate is what the webhook serves with: certificates of its own in a Secret, which follow each other before they
 // end, or those that somebody mounts.
+//
+// Its files:
+//   - provider.go: what both kinds of certificates have in common ([Provider]); lifetimes and their checks; the current CA bundle
+//   - own.go: self-made certificates, in a Secret that all replicas share ([Own])
+//   - rotation.go: the steps of a rotation, without I/O: next CA, change to it, serving certificate ([rotation.step])
+//   - authority.go: how a CA and a serving certificate are made, and when one is to be replaced ([authority.issue], [due])
+//   - mounted.go: certificates in mounted files, such as those of cert-manager ([Mounted])
+//   - ready.go: the readiness check of the certificate ([Valid])
 package certificate
 
 import (

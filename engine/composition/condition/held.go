@@ -51,7 +51,8 @@ type Passed struct {
 	Awaits bool
 }
 
-// HeldOn returns what is held on an XR itself: changes its Claim asks for.
+// HeldOn returns what the webhook held on an XR itself, such as changes that its Claim asks for; nothing where the record
+// cannot be read.
 func HeldOn(xr *unstructured.Unstructured) []Held {
 	list, err := allowance.ParseHeld(xr)
 	if err != nil {

@@ -3,6 +3,18 @@
 
 // Package condition is what the conditions of an XR say: how far it is, and which changes are held, for people in Kausality and
 // for the manager and the next run in KausalityState.
+//
+// Its files:
+//   - status.go: phase, status and message of the Kausality condition ([Summarize]); when an XR has settled, or is overdue
+//   - message.go: the message within its length limit: held changes, problems, fields of others
+//   - heldtext.go: one held change as text, from all reasons to none; its event; the kubectl command that lists it
+//   - held.go: a held and an allowed change of a composed resource; held changes of the XR itself ([HeldOn])
+//   - listing.go: the content of KausalityState ([List]): held changes with their cause (edit, Composition, pipeline), unstable digests,
+//     and how far approvals are
+//   - unseen.go: edits of an XR while no webhook was asked; fields edited since the last run; a new Composition revision ([NewRevision])
+//   - report.go: whether the XR's own status, as the pipeline desires it, still changes ([Report])
+//   - reported.go: the held changes of an XR, read from its condition, for the CLI ([Reported])
+//   - notrun.go: the condition of an XR whose CompositionRevision does not run the function ([NotRun])
 package condition
 
 import (
@@ -21,7 +33,7 @@ import (
 
 // Status is what an XR's Kausality condition says.
 type Status struct {
-	// Allowed is the condition's status: false when something is held.
+	// Allowed is the condition's status: false when something is held, or would be in mode Audit.
 	Allowed bool
 	// Reason of the condition.
 	Reason string

@@ -3,6 +3,14 @@
 
 // Package authority answers who may: whether a policy's expressions hold for a request, whether its subjects, bindings and
 // permissions let the user initiate a change, and how many people have to approve.
+//
+// Its files:
+//   - authority.go: the selectors and expressions of policies, evaluated once for a request, with their CEL cost ([Authority.Evaluate])
+//   - binding.go: who may initiate by a policy ([Authority.MayInitiate]): subjects, Permissions, AllowanceBindings; the same as text
+//   - permission.go: the Permission of a policy, asked of the cluster's authorizer ([Authority.HasPermission]); why it is not granted
+//   - question.go: what CEL conditions ask the authorizer: the limit, each question once, an authorizer that does not answer
+//   - approvers.go: how many people have to approve; policies that let no one make a change ([Authority.Forbids]); texts for both
+//   - grant.go: which policies give allowances for an allowed change ([Authority.MayInject]); their allow list as allowances ([Expand])
 package authority
 
 import (

@@ -3,6 +3,14 @@
 
 // Package grant is what allowances grant: which of the parent's may be used for a change and which has served, by which digest
 // a change is approved, and what may go out to the external system.
+//
+// Its files:
+//   - allowed.go: whether an allowance of the parent serves a change: not used up ([Consumed]), still given by its policy, for this user
+//     ([MayExercise]), not given before the change was held; its External part; its end
+//   - approved.go: whether the allowance of a ChangeApproval is for exactly this change ([Approved]), and whether it is used
+//   - digested.go: what the digest of a change covers ([Digested]); changes that replace the external object, and deletions that take it
+//     from another composed resource
+//   - external.go: whether an allowed change may reach the external object: only with External Update, or while it is built up ([Stays])
 package grant
 
 import (

@@ -3,6 +3,13 @@
 
 // Package hold takes back what is not allowed, where that is the action, and whatever cannot be held in part; and records since
 // when it is held.
+//
+// Its files:
+//   - hold.go: the old values of unallowed changes, and of what cannot be split from them, such as list elements ([TakeBack]); the record
+//     of held changes, also of earlier requests; the records of the function, restored
+//   - choice.go: fields that the API server accepts only together: one choice, such as the source of a volume, or two elements of one name
+//   - withhold.go: since when each change is held ([Withhold]) and until when; what the record of a held change says:
+//     values, reason, digest, user ([HeldChange])
 package hold
 
 import (
@@ -338,7 +345,7 @@ func stillAsked(o request.Objects, field string) bool {
 func restoreManagementPolicies(o request.Objects, back []change.Change) {
 	c, ok := rule.ChangeOfPolicies(o)
 	if ok && slices.ContainsFunc(back, c.Same) {
-		was, _ := management.ParseDesired(o.Old) // Both are understood, see policies.
+		was, _ := management.ParseDesired(o.Old) // Without policies where it is not understood.
 		is, _ := management.ParseDesired(o.New)
 		is.Policies, is.Before = was.Policies, was.Before
 		input.Annotate(o.New, v1alpha1.AnnotationDesiredPolicies, management.FormatDesired(is))

@@ -3,6 +3,13 @@
 
 // Package lack says what an unallowed change lacks: of each policy, binding, window and edit that comes near to it, why it is
 // not enough, and what to do.
+//
+// Its files:
+//   - lack.go: the list of reasons, nearest first ([Of]): initiator, policy, unusable allowance, parent gone; fields of a root
+//     that no policy names ([Unnamed])
+//   - binding.go: why a user may not initiate by a policy, who may, and what each AllowanceBinding lacks
+//   - edit.go: an unallowed edit of the parent, a change by hand of the object, missing approvals, a deleted namespace
+//   - nearmiss.go: policies that do not compile or name another API group; UpgradeAllowances that ended or are suspended ([NotInForce])
 package lack
 
 import (

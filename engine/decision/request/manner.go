@@ -56,7 +56,7 @@ func MannerOf(req *Request, webhook Caller) Manner {
 
 // External is what is known of the gate of a managed resource, and of what it stands for.
 type External struct {
-	// Gated is true where the request is one about a managed resource that has, or is to have, a gate, whoever asks.
+	// Gated is true of an update of a managed resource with a gate, unless its provider or our manager makes it.
 	Gated bool
 	// Ungated is true where the kind of a new managed resource is known to have no spec.managementPolicies.
 	Ungated bool

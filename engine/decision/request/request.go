@@ -3,6 +3,20 @@
 
 // Package request is what is asked of a decision: the request and what it is decided by, and what can be read off its objects,
 // its user and the fields that it changes without any policy.
+//
+// Its files:
+//   - request.go: what a caller passes: the request ([Request]), policies, bindings, settings and time ([Basis]); roots whose edits leave
+//     a record; users who may initiate by a binding
+//   - objects.go: operation, old and new object, and parent ([ObjectsOf]): root or child, parent gone, namespace for bindings
+//   - writer.go: what a user is: person, Crossplane, provider, our manager, garbage collector ([WriterOf]); builders of a new parent
+//   - manner.go: who calls the engine: webhook or function ([Manner]); the gate of a managed resource ([External]); unusable inputs
+//   - celinput.go: the variables of CEL expressions and selectors; expressions that need all of the parent; the user for the authorizer
+//   - place.go: where a change or an edit is, by keys of list elements, also after these move ([Places]); changes below a path ([Under])
+//   - parent.go: objects older than their parent, changes while a parent is built up, a parent older in the cache ([Behind]);
+//     the deletion of a managed resource whose gate is open for another user
+//   - namespace.go: refused deletions of an XR or Claim, with its namespace or under its Claim, while managed resources exist below
+//   - understood.go: kausality.io annotations in a form that this version does not know ([NotUnderstood])
+//   - ttl.go: how long the function's response is valid ([Basis.GoodFor]): to the next begin or end of a window or exception
 package request
 
 import (
@@ -104,9 +118,11 @@ type Request struct {
 	// Versions in which it is served, where Enforcements ask for that; nil where it is
 	// not known.
 	Versions []string
-	// Action to take on unallowed changes. Empty means the strictest of what
-	// the Enforcements that govern the object say, and of Hold for an XR that
-	// is bound to a Claim; without either, none.
+	// Action to take on unallowed changes, where the composition function asks.
+	// Empty means the strictest of what the Enforcements that govern the object
+	// say, and of Hold for an XR that is bound to a Claim and for a managed
+	// resource with a gate; without any, none. Some deletions are denied
+	// whatever these say, see rule.ActionOnUnallowed.
 	Action v1alpha1.ValidationAction
 	// FieldManager that the writer names; empty where it names none.
 	FieldManager string

@@ -65,7 +65,7 @@ func lackingGeneration(policies *policy.Set, windows input.Windows, l finding.La
 	return 0
 }
 
-// nameOwners adds to the last text about each policy whom to ask.
+// nameOwners adds to the fix of the last lack of each policy whom to ask.
 func nameOwners(policies *policy.Set, lacks []finding.Lack) {
 	for i, l := range lacks {
 		p := policies.ByName(l.Policy)

@@ -17,7 +17,8 @@ import (
 
 // byDeletion allows deleting what a deleted parent leaves behind: a managed
 // resource only where a grant to delete its external resource is recorded, or
-// that would stay.
+// that would stay. Anything else that is being deleted already it allows, whatever
+// its parent.
 func byDeletion(o request.Objects, by request.Writer, problems *request.Problems) (finding.Finding, bool) {
 	switch {
 	case o.Operation != request.OperationDelete:

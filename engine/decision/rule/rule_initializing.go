@@ -31,8 +31,8 @@ func byInitializing(
 }
 
 // implicit is the cause of what follows from a parent's creation or
-// deletion: that entry of its trace, or else the newest. A deletion whose
-// parent left no trace is due to the user who makes it.
+// deletion: that entry of its trace, or else, for a creation, the newest. Without
+// one it is due to the user who makes it.
 func implicit(o request.Objects, by request.Writer, problems *request.Problems, field string) finding.Cause {
 	out := finding.Cause{Initiator: by.User.Name, Propagated: true}
 	if o.Parent == nil {

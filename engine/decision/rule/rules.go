@@ -3,6 +3,23 @@
 
 // Package rule judges changes: who is exempt from asking (exempt.go), the rules in the order in which they are tried (rules.go,
 // one rule_*.go each), and the action on what none of them allows (judge.go).
+//
+// Its files:
+//   - judge.go: which changes of a create, update or delete get a finding ([Judge]); the action on unallowed ones, such as Hold
+//     ([ActionOnUnallowed]); other managementPolicies in the Composition
+//   - exempt.go: changes that need no permission: metadata, references of Crossplane, late initialization ([Exempt]); labels that
+//     would free an object from a policy or Enforcement
+//   - rules.go: the rules in order ([Find]); refusal by an Enforcement that does not compile; allowed changes that lack External Update
+//   - rule_allowance.go: an unused allowance of the parent, by a policy or else by an approval
+//   - rule_approval.go: an edit of the object itself that a ChangeApproval approves
+//   - rule_upgrade.go: an UpgradeAllowance in force, but not below an edited parent
+//   - rule_initiator.go: a policy by which the user may initiate; which changes of a root are governed; which fields policies name
+//   - rule_initializing.go: what controllers do below a parent that was never ready; initiator and trace for that and for deletions
+//   - rule_deletion.go: deletion after the parent's deletion; of a managed resource with a grant ([DeletionGrant]), or if it orphans
+//   - rule_exception.go: an exception in each Enforcement that governs the object
+//   - rule_release.go: a person's write for an orphaned managed resource: release, another owner, a reference from an XR
+//   - rule_repair.go: Crossplane's revert of what somebody changed or deleted by hand; its entry in the trace ([RepairOf])
+//   - decidedby.go: the generation of the policy, window or Enforcement in a finding; the policy's owner, as whom to ask
 package rule
 
 import (

@@ -3,6 +3,17 @@
 
 // Package stamp writes into the object why it is as it is and what may follow: trace, allowances and the other records, and the
 // gate of a managed resource.
+//
+// Its files:
+//   - stamp.go: trace and allowances for allowed changes ([Object]); allowances dropped after use or after an unallowed change; the record
+//     of used ones; the finding that a decision is told by ([Lead])
+//   - deletion.go: the allowances that a deletion gives, written before it begins, and dropped if it does not ([Unused])
+//   - heldrecord.go: the annotation kausality.io/held: held changes and unallowed stored values; its text for people
+//   - edit.go: which unallowed values of a root or composed resource are recorded as edits, and when an edit is resolved
+//   - gate.go: managementPolicies of a new managed resource, and the gate that opens in Crossplane's own write; no write for empty values
+//     that a provider removed
+//   - generation.go: the generation of the new object, predicted; the number of a request within it; annotations that the gate controller
+//     updates as a parent gets ready ([Upkeep])
 package stamp
 
 import (

@@ -39,7 +39,8 @@ const (
 func UngatedRecords() []string { return []string{recordUngated, recordAudited} }
 
 // Ungated reports whether a managed resource's gate was taken away, because its
-// provider does not support management policies.
+// provider does not support management policies, or its Composition runs the function in
+// mode Audit.
 func Ungated(u *unstructured.Unstructured) bool {
 	rec, err := ParseRecord(u)
 
