@@ -119,21 +119,6 @@ func texts(list []finding.Source) []string {
 	return out
 }
 
-// reasons say why each field is not allowed.
-func reasons(d *decision.Decision) []string {
-	causes := d.Causes()
-	out := make([]string, len(causes))
-
-	for i, c := range causes {
-		out[i] = c.Message
-		if c.Field != "" {
-			out[i] = c.Field + ": " + c.Message
-		}
-	}
-
-	return out
-}
-
 // attested writes captured values as a JSON object, the first by path that fit;
 // empty for none.
 func attested(values map[string]string) string {

@@ -5,7 +5,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,14 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/engine/right"
 )
@@ -128,53 +124,21 @@ func (j *Judge) given(ctx context.Context, ask *request.Request, live *unstructu
 	return stamps(live, d.Object), nil
 }
 
-// annotate writes annotations to the version of an object that they were
-// decided for.
-func (j *Judge) annotate(ctx context.Context, u *unstructured.Unstructured, annotations map[string]any) error {
-	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"resourceVersion": u.GetResourceVersion(), "annotations": annotations,
-	}})
-	if err != nil {
-		return fmt.Errorf("cannot encode annotations: %w", err)
-	}
-
-	target := &unstructured.Unstructured{}
-	target.SetGroupVersionKind(u.GroupVersionKind())
-	target.SetNamespace(u.GetNamespace())
-	target.SetName(u.GetName())
-
-	patch := client.RawPatch(types.MergePatchType, raw)
-
-	if stamp.AnnotatedByStatus(u) {
-		return j.Writer.Status().Patch(ctx, target, patch, client.FieldOwner(FieldManager))
-	}
-
-	return j.Writer.Patch(ctx, target, patch, client.FieldOwner(FieldManager))
-}
-
-// stamps are our annotations that are to be written to get from one object to
-// the other; nil takes one away.
-func stamps(from, to *unstructured.Unstructured) map[string]any {
-	out := map[string]any{}
-
-	for _, key := range []string{
-		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationRecord, v1alpha1.AnnotationLastUpgrade,
-		v1alpha1.AnnotationHeld,
-	} {
-		was, is := resource.Annotation(from, key), resource.Annotation(to, key)
-
-		switch {
-		case was == is:
-		case is == "":
-			out[key] = nil
-		default:
-			out[key] = is
-		}
-	}
-
-	return out
-}
-
 func asGoverned(gr schema.GroupResource) right.Need {
 	return right.Governed(right.Kind{Group: gr.Group, Resource: gr.Resource})
+}
+
+// unrecorded lets a deletion pass of which nothing could be written down, and
+// tells who asks what that means.
+func (j *Judge) unrecorded(req admission.Request, ask *request.Request, d *decision.Decision, err error) admission.Response {
+	j.log(req, ask).Error(err, "Cannot record who deletes a namespace")
+
+	object := fmt.Sprintf("%s %q", ask.Old.GetKind(), resource.Name(ask.Old))
+
+	rsp := admission.Allowed("").WithWarnings(clip(append(d.Warnings, fmt.Sprintf(
+		"%s: cannot record your deletion, and its managed resources remain until someone with permission deletes them: %v",
+		object, err)))...)
+	rsp.AuditAnnotations = audit(d)
+
+	return rsp
 }

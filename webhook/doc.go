@@ -12,10 +12,12 @@
 //   - endpoint.go: an admission review over HTTP, decoded once ([Endpoint])
 //   - judge.go: the input of a decision; from caches first, from the API server where they may be stale ([Judge.request], [Judge.look])
 //   - mutator.go: /mutate: stamped and held changes ([Mutator.Handle])
-//   - patch.go: the JSON patch of a decision: annotations, finalizers, managementPolicies, held fields
+//   - patch.go: the JSON patch of a decision: annotations, finalizers, managementPolicies, held fields; the same written directly
+//     ([Judge.annotate])
 //   - enforcer.go: /enforce: refusals, by the object as it would be stored ([Enforcer.Handle]); conflicts, for a retry
-//   - deletion.go: a deletion, and the grant stored before it ([Judge.recordDeletion]); the patch of our annotations ([Judge.annotate])
-//   - namespace.go: the namespace of an object; the warning for a namespace whose deletion cannot be recorded
+//   - deletion.go: a deletion, and the grant stored before it ([Judge.recordDeletion]); the warning
+//     where that cannot be stored of a namespace
+//   - namespace.go: the namespace of an object
 //   - scale.go: kubectl scale and autoscalers, as a change of the replicas ([Judge.scaling])
 //   - followup.go: the annotations of a scaled object, stored some moments after the request
 //   - status.go: conditions of an XR, protected from an older state that Crossplane writes again

@@ -4,15 +4,20 @@
 package webhook
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 
 	"gomodules.xyz/jsonpatch/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision"
+	"github.com/kausality-io/kausality-crossplane/engine/decision/stamp"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -86,4 +91,51 @@ func ownersPatch(asked, decided *unstructured.Unstructured) []jsonpatch.Operatio
 	}
 
 	return []jsonpatch.Operation{jsonpatch.NewOperation("replace", "/metadata/managedFields", is)}
+}
+
+// stamps are our annotations that are to be written to get from one object to
+// the other; nil takes one away.
+func stamps(from, to *unstructured.Unstructured) map[string]any {
+	out := map[string]any{}
+
+	for _, key := range []string{
+		v1alpha1.AnnotationAllowances, v1alpha1.AnnotationTrace, v1alpha1.AnnotationRecord, v1alpha1.AnnotationLastUpgrade,
+		v1alpha1.AnnotationHeld,
+	} {
+		was, is := resource.Annotation(from, key), resource.Annotation(to, key)
+
+		switch {
+		case was == is:
+		case is == "":
+			out[key] = nil
+		default:
+			out[key] = is
+		}
+	}
+
+	return out
+}
+
+// annotate writes annotations to the version of an object that they were
+// decided for.
+func (j *Judge) annotate(ctx context.Context, u *unstructured.Unstructured, annotations map[string]any) error {
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": u.GetResourceVersion(), "annotations": annotations,
+	}})
+	if err != nil {
+		return fmt.Errorf("cannot encode annotations: %w", err)
+	}
+
+	target := &unstructured.Unstructured{}
+	target.SetGroupVersionKind(u.GroupVersionKind())
+	target.SetNamespace(u.GetNamespace())
+	target.SetName(u.GetName())
+
+	patch := client.RawPatch(types.MergePatchType, raw)
+
+	if stamp.AnnotatedByStatus(u) {
+		return j.Writer.Status().Patch(ctx, target, patch, client.FieldOwner(FieldManager))
+	}
+
+	return j.Writer.Patch(ctx, target, patch, client.FieldOwner(FieldManager))
 }

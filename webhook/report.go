@@ -156,3 +156,18 @@ func reference(u *unstructured.Unstructured, field string) *corev1.ObjectReferen
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), FieldPath: field,
 	}
 }
+
+// reasons say why each field is not allowed.
+func reasons(d *decision.Decision) []string {
+	causes := d.Causes()
+	out := make([]string, len(causes))
+
+	for i, c := range causes {
+		out[i] = c.Message
+		if c.Field != "" {
+			out[i] = c.Field + ": " + c.Message
+		}
+	}
+
+	return out
+}

@@ -4,7 +4,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 
 	authorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,3 +28,9 @@ func (c *cli) reviewer(mgr ctrl.Manager) (*webhook.Reviewer, error) {
 
 	return &webhook.Reviewer{Authorizer: prompt, Mapper: mgr.GetRESTMapper(), Approvers: c.Approvers}, nil
 }
+
+// approver is a service account as --approvers names one.
+var approver = regexp.MustCompile(`^[^:/\s]+:[^:/\s]+$`)
+
+// errNotAccount is why a value of --approvers is refused.
+var errNotAccount = errors.New("a service account is named NAMESPACE:NAME")

@@ -5,9 +5,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,7 +13,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kausality-io/kausality-crossplane/webhook"
 	"github.com/kausality-io/kausality-crossplane/webhook/certificate"
 )
 
@@ -53,29 +50,4 @@ func (c *cli) certificates(ctx context.Context, cfg *rest.Config, scheme *runtim
 		},
 		Log: log,
 	})
-}
-
-// errNoClientCA is the cause when names are given and nothing to verify them by.
-var errNoClientCA = errors.New("--webhook-client-name needs --webhook-client-ca")
-
-// webhookClients are those who may put reviews to the webhook; nil for whoever
-// reaches it.
-func (c *cli) webhookClients() (*webhook.Clients, error) {
-	switch {
-	case c.WebhookClientCA != "":
-		return webhook.NewClients(c.WebhookClientCA, c.WebhookClientName, ctrl.Log.WithName("clients"))
-	case len(c.WebhookClientName) > 0:
-		return nil, errNoClientCA
-	default:
-		return nil, nil //nolint:nilnil // Whoever reaches it.
-	}
-}
-
-// only lets an endpoint be asked by those who may.
-func (c *cli) only(endpoint http.Handler) http.Handler {
-	if c.clients == nil {
-		return endpoint
-	}
-
-	return c.clients.Only(endpoint)
 }

@@ -5,8 +5,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"regexp"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
@@ -14,41 +12,8 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
-// Validate checks what the command line's parser cannot.
-func (c *cli) Validate() error {
-	if _, err := management.ParseKinds(c.GateWithoutLate); err != nil {
-		return fmt.Errorf("--gate-without-late-initialize: %w", err)
-	}
-
-	if _, err := management.ParseKinds(c.GateWithoutDrift); err != nil {
-		return fmt.Errorf("--gate-without-drift: %w", err)
-	}
-
-	if _, err := identity.ParseFields(c.GateIdentity); err != nil {
-		return fmt.Errorf("--gate-identity: %w", err)
-	}
-
-	if c.MaxWritesInFlight < 1 {
-		return fmt.Errorf("--max-writes-in-flight %d: %w", c.MaxWritesInFlight, errNoWrites)
-	}
-
-	for _, a := range c.Approvers {
-		if !approver.MatchString(a) {
-			return fmt.Errorf("--approvers %q: %w", a, errNotAccount)
-		}
-	}
-
-	return nil
-}
-
-// approver is a service account as --approvers names one.
-var approver = regexp.MustCompile(`^[^:/\s]+:[^:/\s]+$`)
-
 // errNoWrites is why a value of --max-writes-in-flight is refused.
 var errNoWrites = errors.New("it has to be 1 at least")
-
-// errNotAccount is why a value of --approvers is refused.
-var errNotAccount = errors.New("a service account is named NAMESPACE:NAME")
 
 // withoutLate are the kinds whose provider's runtime does not support Observe
 // with LateInitialize alone.

@@ -5,12 +5,13 @@
 // gates with their guards, can be switched off.
 //
 // Its files:
-//   - main.go: flags, and what starts in which order ([cli.Run]); cache and leader election of the manager
+//   - main.go: flags, their validation ([cli.Validate]), and what starts in which order ([cli.Run]); cache and leader election of the
+//     manager
 //   - provider.go: defaults that depend on the installation: as a Crossplane Provider or not; the own service account
 //   - rights.go: rights that the manager needs at least, and the log line while one is missing
-//   - certificate.go: the certificate of the webhook, and which clients may ask it
-//   - webhook.go: paths, readiness checks and background work of the webhook ([cli.addWebhook]); decision log
-//   - gates.go: validation of all flags ([cli.Validate]); options of gates
+//   - certificate.go: the certificate of the webhook
+//   - webhook.go: paths, readiness checks and background work of the webhook ([cli.addWebhook]); which clients may ask it; decision log
+//   - gates.go: options of gates, from flags
 //   - approvers.go: the check of approvers, for the controllers
 //   - record.go: the manager's record about itself on the webhook configurations, for kubectl kausality doctor
 //   - memory.go: garbage collection by the size of the caches
@@ -50,6 +51,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
 	"github.com/kausality-io/kausality-crossplane/engine/identity"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/configuration"
 	"github.com/kausality-io/kausality-crossplane/internal/access"
@@ -362,4 +364,48 @@ func splitAddress(address string) (string, int, error) {
 	}
 
 	return host, port, nil
+}
+
+// Validate checks what the command line's parser cannot.
+func (c *cli) Validate() error {
+	if _, err := management.ParseKinds(c.GateWithoutLate); err != nil {
+		return fmt.Errorf("--gate-without-late-initialize: %w", err)
+	}
+
+	if _, err := management.ParseKinds(c.GateWithoutDrift); err != nil {
+		return fmt.Errorf("--gate-without-drift: %w", err)
+	}
+
+	if _, err := identity.ParseFields(c.GateIdentity); err != nil {
+		return fmt.Errorf("--gate-identity: %w", err)
+	}
+
+	if c.MaxWritesInFlight < 1 {
+		return fmt.Errorf("--max-writes-in-flight %d: %w", c.MaxWritesInFlight, errNoWrites)
+	}
+
+	for _, a := range c.Approvers {
+		if !approver.MatchString(a) {
+			return fmt.Errorf("--approvers %q: %w", a, errNotAccount)
+		}
+	}
+
+	return nil
+}
+
+// addInputs follows what decisions are made by, and adds what reports whether that was read.
+func (c *cli) addInputs(ctx context.Context, mgr ctrl.Manager) error {
+	inputs, err := cached.NewInputs(ctx, mgr.GetCache())
+	if err != nil {
+		return err
+	}
+
+	inputs.Inputs.Live = mgr.GetAPIReader()
+	c.inputs = inputs
+
+	if err := mgr.AddReadyzCheck("policies", inputs.Inputs.Ready); err != nil {
+		return fmt.Errorf("cannot add a readiness check: %w", err)
+	}
+
+	return nil
 }

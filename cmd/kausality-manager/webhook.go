@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -31,23 +32,6 @@ import (
 // heartbeat is the lease that shows that a manager with a webhook runs, whatever
 // its Service is called: doctor and uninstall search for it.
 const heartbeat = "kausality-webhook"
-
-// addInputs follows what decisions are made by, and adds what reports whether that was read.
-func (c *cli) addInputs(ctx context.Context, mgr ctrl.Manager) error {
-	inputs, err := cached.NewInputs(ctx, mgr.GetCache())
-	if err != nil {
-		return err
-	}
-
-	inputs.Inputs.Live = mgr.GetAPIReader()
-	c.inputs = inputs
-
-	if err := mgr.AddReadyzCheck("policies", inputs.Inputs.Ready); err != nil {
-		return fmt.Errorf("cannot add a readiness check: %w", err)
-	}
-
-	return nil
-}
 
 // addWebhook adds the endpoints, if there are any, and what reports whether they are ready.
 func (c *cli) addWebhook(ctx context.Context, mgr ctrl.Manager, cert certificate.Provider) error {
@@ -167,3 +151,28 @@ func (c *cli) judge(mgr ctrl.Manager, inputs *cached.Inputs, cert certificate.Pr
 
 	return out, nil
 }
+
+// webhookClients are those who may put reviews to the webhook; nil for whoever
+// reaches it.
+func (c *cli) webhookClients() (*webhook.Clients, error) {
+	switch {
+	case c.WebhookClientCA != "":
+		return webhook.NewClients(c.WebhookClientCA, c.WebhookClientName, ctrl.Log.WithName("clients"))
+	case len(c.WebhookClientName) > 0:
+		return nil, errNoClientCA
+	default:
+		return nil, nil //nolint:nilnil // Whoever reaches it.
+	}
+}
+
+// only lets an endpoint be asked by those who may.
+func (c *cli) only(endpoint http.Handler) http.Handler {
+	if c.clients == nil {
+		return endpoint
+	}
+
+	return c.clients.Only(endpoint)
+}
+
+// errNoClientCA is the cause when names are given and nothing to verify them by.
+var errNoClientCA = errors.New("--webhook-client-name needs --webhook-client-ca")

@@ -5,7 +5,6 @@ package allowance
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 )
@@ -35,33 +34,4 @@ func lasting(a v1alpha1.Allowance) (v1alpha1.Allowance, bool) {
 	a.Mutations = OfOtherSystems(a.Mutations)
 
 	return a, len(a.Mutations) > 0
-}
-
-// ActionsOfWindow are the actions that a window gives by itself to what it
-// selects; none where it is about anything else, or selects nothing. Deletions are
-// not among them: they take an object that is deleted.
-func ActionsOfWindow(w *v1alpha1.UpgradeAllowance) []string {
-	if w.Spec.Selector == nil {
-		return nil
-	}
-
-	var out []string
-
-	for _, perm := range w.Spec.Allow {
-		if perm.Relation != v1alpha1.RelationExternal {
-			return nil
-		}
-
-		out = append(out, perm.Mutations...)
-	}
-
-	return slices.DeleteFunc(out, deletes)
-}
-
-// deletes reports whether an action deletes what is outside, as the systems that are
-// known call it.
-func deletes(action string) bool {
-	return slices.ContainsFunc([]string{"delete", "destroy", "prune", "uninstall"}, func(name string) bool {
-		return strings.EqualFold(action, name)
-	})
 }

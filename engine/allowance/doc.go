@@ -11,14 +11,14 @@
 // Its files:
 //   - annotation.go: kausality.io/allowances, trace, approved and gate: reading ([Parse]), writing ([Format]), refusal of other versions
 //   - allowance.go: whether an allowance covers a change ([Covers]); replacement of earlier ones ([Merge]); size limit
-//   - source.go: origin of an allowance: change, deletion, window, approval; whether it has served ([Served])
-//   - request.go: IDs of allowances: generation, and request within it ([ID]); their age
-//   - window.go: UpgradeAllowances: in force ([InForce]), selected objects, covered changes ([Window])
-//   - action.go: actions of other systems, such as Terraform; actions allowed by a window alone ([ActionsOfWindow])
+//   - source.go: origin of an allowance: change, deletion, window, approval; whether it has served ([Served]); related fields
+//   - request.go: IDs of allowances: generation, and request within it ([ID]); their age, order and text
+//   - window.go: UpgradeAllowances: in force ([InForce]), selected objects, covered changes ([Window]), actions allowed without a change
+//   - action.go: actions of other systems, such as Terraform
 //   - approval.go: objects with allowances of ChangeApprovals ([CarriesApproval])
 //   - record.go: kausality.io/record: used allowances of the parent ([AddUses]), last request, windows
 //   - held.go: kausality.io/held: held changes ([ParseHeld]), stored but not allowed changes ([ParseStored]); length of the list
-//   - withheld.go: held changes, and the later allowances that serve them ([Withheld], [Since.Serves]); also order of IDs, related fields
+//   - withheld.go: held changes, and the later allowances that serve them ([Withheld], [Since.Serves])
 //   - trace.go: kausality.io/trace: newest entries ([AddTrace]), hops across namespaces
 //   - codec.go: fast reading and writing of the usual YAML of allowances and traces; fast reading of gate records
 //   - node.go: YAML of all other values: key order, quotes

@@ -5,6 +5,7 @@ package allowance
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -60,4 +61,22 @@ func CompareAge(a, b v1alpha1.Allowance) int {
 	}
 
 	return cmp.Compare(RequestOf(a), RequestOf(b))
+}
+
+// CompareID orders the IDs of changes of one object.
+func CompareID(a, b string) int {
+	ofA, requestA, _ := parseID(a)
+	ofB, requestB, _ := parseID(b)
+
+	return cmp.Or(cmp.Compare(ofA, ofB), cmp.Compare(requestA, requestB))
+}
+
+// DescribeID says for a person which change of an object an ID stands for.
+func DescribeID(id string) string {
+	generation, request, _ := parseID(id)
+	if request == 0 {
+		return fmt.Sprintf("generation %d", generation)
+	}
+
+	return fmt.Sprintf("generation %d, request %d", generation, request)
 }

@@ -6,6 +6,7 @@ package allowance
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -101,4 +102,16 @@ func ByUse(u *unstructured.Unstructured, a v1alpha1.Allowance) bool {
 	}
 
 	return RequestOf(a) > 0 || resource.ObservedGeneration(u) == 0
+}
+
+// Related reports whether one of two fields is the other, or within it.
+func Related(a, b string) bool {
+	return Within(a, b) || Within(b, a)
+}
+
+// Within reports whether a field is another one, or within it.
+func Within(field, other string) bool {
+	rest, ok := strings.CutPrefix(field, other)
+
+	return ok && other != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

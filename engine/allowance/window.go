@@ -6,6 +6,7 @@ package allowance
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -151,5 +152,34 @@ func inNamespaces(w *v1alpha1.UpgradeAllowance, u *unstructured.Unstructured) bo
 func matches(sel labels.Selector, versions []*unstructured.Unstructured) bool {
 	return !slices.ContainsFunc(versions, func(u *unstructured.Unstructured) bool {
 		return u != nil && !sel.Matches(labels.Set(u.GetLabels()))
+	})
+}
+
+// ActionsOfWindow are the actions that a window gives by itself to what it
+// selects; none where it is about anything else, or selects nothing. Deletions are
+// not among them: they take an object that is deleted.
+func ActionsOfWindow(w *v1alpha1.UpgradeAllowance) []string {
+	if w.Spec.Selector == nil {
+		return nil
+	}
+
+	var out []string
+
+	for _, perm := range w.Spec.Allow {
+		if perm.Relation != v1alpha1.RelationExternal {
+			return nil
+		}
+
+		out = append(out, perm.Mutations...)
+	}
+
+	return slices.DeleteFunc(out, deletes)
+}
+
+// deletes reports whether an action deletes what is outside, as the systems that are
+// known call it.
+func deletes(action string) bool {
+	return slices.ContainsFunc([]string{"delete", "destroy", "prune", "uninstall"}, func(name string) bool {
+		return strings.EqualFold(action, name)
 	})
 }

@@ -228,14 +228,6 @@ func earlier(a, b Since) Since {
 	return out
 }
 
-// CompareID orders the IDs of changes of one object.
-func CompareID(a, b string) int {
-	ofA, requestA, _ := parseID(a)
-	ofB, requestB, _ := parseID(b)
-
-	return cmp.Or(cmp.Compare(ofA, ofB), cmp.Compare(requestA, requestB))
-}
-
 // Serves reports whether an allowance of the parent serves what is held since then: it is no later than that, or somebody has
 // changed anew what it is held because of. Stored are the fields of the parent that somebody has changed who may not.
 func (s Since) Serves(a v1alpha1.Allowance, stored []string) bool {
@@ -265,28 +257,6 @@ func Repeats(a v1alpha1.Allowance, id string, places ...string) bool {
 // givenFor reports whether one of the fields whose change gave an allowance is as is asked.
 func givenFor(a v1alpha1.Allowance, is func(place string) bool) bool {
 	return is(PlaceOf(a)) || slices.ContainsFunc(a.Source.Also, is)
-}
-
-// Related reports whether one of two fields is the other, or within it.
-func Related(a, b string) bool {
-	return Within(a, b) || Within(b, a)
-}
-
-// Within reports whether a field is another one, or within it.
-func Within(field, other string) bool {
-	rest, ok := strings.CutPrefix(field, other)
-
-	return ok && other != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// DescribeID says for a person which change of an object an ID stands for.
-func DescribeID(id string) string {
-	generation, request, _ := parseID(id)
-	if request == 0 {
-		return fmt.Sprintf("generation %d", generation)
-	}
-
-	return fmt.Sprintf("generation %d, request %d", generation, request)
 }
 
 // Record writes what is withheld as objects have it.

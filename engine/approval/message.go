@@ -108,11 +108,3 @@ func messageWaiting(status *v1alpha1.PendingChangeStatus, people int) string {
 
 	return text
 }
-
-// leastOf orders the states by how little has come of what was asked for.
-func leastOf() []v1alpha1.ApprovalState {
-	return []v1alpha1.ApprovalState{
-		v1alpha1.ApprovalStateNotAllowed, v1alpha1.ApprovalStateRejected, v1alpha1.ApprovalStateExpired, v1alpha1.ApprovalStateSuperseded,
-		v1alpha1.ApprovalStateWaiting, v1alpha1.ApprovalStateGranted, v1alpha1.ApprovalStateApplied,
-	}
-}

@@ -191,3 +191,11 @@ func since(cond metav1.Condition, before []metav1.Condition, now time.Time) meta
 
 	return cond
 }
+
+// leastOf orders the states by how little has come of what was asked for.
+func leastOf() []v1alpha1.ApprovalState {
+	return []v1alpha1.ApprovalState{
+		v1alpha1.ApprovalStateNotAllowed, v1alpha1.ApprovalStateRejected, v1alpha1.ApprovalStateExpired, v1alpha1.ApprovalStateSuperseded,
+		v1alpha1.ApprovalStateWaiting, v1alpha1.ApprovalStateGranted, v1alpha1.ApprovalStateApplied,
+	}
+}

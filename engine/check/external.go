@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
 )
@@ -116,18 +115,4 @@ func (l *linter) checkIdleDelete(p typecheck.Item[*v1alpha1.AllowancePolicy]) {
 			"External Delete does nothing here: a gate opens for Delete because of a deletion, and the policy allows none",
 			"take Delete away, or allow the deletion of the managed resource")
 	}
-}
-
-// covers reports whether one of some patterns covers all that another one does.
-func covers(patterns []string, other string) bool {
-	q, err := change.ParsePattern(other)
-	if err != nil {
-		return false
-	}
-
-	return slices.ContainsFunc(patterns, func(text string) bool {
-		p, err := change.ParsePattern(text)
-
-		return err == nil && p.Covers(q.Segments())
-	})
 }

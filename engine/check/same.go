@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/typecheck"
@@ -226,4 +227,18 @@ func gives(have, want v1alpha1.Permission, mutation string) bool {
 	n := kind.Name{Group: have.APIGroup, Kind: have.Kind}
 
 	return n.Kind == want.Kind && (n.Group == "" || n.Group == want.APIGroup) && covers(have.Mutations, mutation)
+}
+
+// covers reports whether one of some patterns covers all that another one does.
+func covers(patterns []string, other string) bool {
+	q, err := change.ParsePattern(other)
+	if err != nil {
+		return false
+	}
+
+	return slices.ContainsFunc(patterns, func(text string) bool {
+		p, err := change.ParsePattern(text)
+
+		return err == nil && p.Covers(q.Segments())
+	})
 }

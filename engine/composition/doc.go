@@ -14,9 +14,9 @@
 //   - wish.go: the record of desired state on the resource, its size limit, none for Secrets; fields left to a user or controller
 //   - holding.go: a held change as listed for the gate controller: reference, digest, change by hand; differences of an external object
 //     that existed before
-//   - withheld.go: since when changes and creations are held, recorded on composed resources; which changes revert a change by hand
-//   - repair.go: the repair of what somebody changed or deleted by hand: which resources, how often, when again; why not; what an XR
-//     remembers for it ([Remember])
+//   - withheld.go: since when changes and creations are held, recorded on composed resources
+//   - repair.go: the repair of what somebody changed or deleted by hand: which resources, how often, when again; why not; which
+//     changes revert one by hand; what an XR remembers for it ([Remember])
 //   - swap.go: another kind under the same name: no deletion before the new one is allowed
 //   - renamed.go: another name in the Composition for the same object ([Others])
 //   - successor.go: a removed resource whose external object another composed resource represents ([Successors])

@@ -469,3 +469,32 @@ func (o Result) holds() bool {
 
 	return false
 }
+
+// repairs tells which changes revert what somebody did by hand: the desired value is the recorded one.
+func (r composed) repairs() func(map[string]any, change.Change) bool {
+	if r.Observed == nil || r.Desired == nil {
+		return nil
+	}
+
+	if secret(r.Observed) {
+		return r.repairsSecret
+	}
+
+	records := sync.OnceValues(func() (last, now *wish.Record) {
+		desired, last, err := r.desired()
+		if err != nil {
+			return nil, nil
+		}
+
+		return last, wish.RecordOf(desired.Object)
+	})
+
+	finder := &wish.Finder{}
+	stored := sync.OnceValue(func() *wish.Record { return wish.RecordOf(r.Observed.Object) })
+
+	return func(merged map[string]any, c change.Change) bool {
+		last, now := records()
+
+		return last.Reverts(now, stored(), finder, r.Observed.Object, merged, c)
+	}
+}

@@ -6,13 +6,11 @@ package composition
 import (
 	"maps"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
@@ -29,35 +27,6 @@ func unknownCause(xr *unstructured.Unstructured) bool {
 	_, known := resource.StateOf(xr)
 
 	return !known || condition.NewRevision(xr)
-}
-
-// repairs tells which changes revert what somebody did by hand: the desired value is the recorded one.
-func (r composed) repairs() func(map[string]any, change.Change) bool {
-	if r.Observed == nil || r.Desired == nil {
-		return nil
-	}
-
-	if secret(r.Observed) {
-		return r.repairsSecret
-	}
-
-	records := sync.OnceValues(func() (last, now *wish.Record) {
-		desired, last, err := r.desired()
-		if err != nil {
-			return nil, nil
-		}
-
-		return last, wish.RecordOf(desired.Object)
-	})
-
-	finder := &wish.Finder{}
-	stored := sync.OnceValue(func() *wish.Record { return wish.RecordOf(r.Observed.Object) })
-
-	return func(merged map[string]any, c change.Change) bool {
-		last, now := records()
-
-		return last.Reverts(now, stored(), finder, r.Observed.Object, merged, c)
-	}
 }
 
 // stampWithheld records at which places changes of a resource are held.

@@ -4,6 +4,7 @@
 package decision
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -145,4 +146,9 @@ func (d *Decision) DescribeHeld(most int) string {
 	}
 
 	return message.Cut(one+texts[0]+": "+strings.Join(why, "; "), most)
+}
+
+// Describe says what is held, without why.
+func Describe(h v1alpha1.HeldChange) string {
+	return fmt.Sprintf("%s (%s → %s)", h.Field, message.OrUnset(h.From), message.OrUnset(h.To))
 }

@@ -20,10 +20,11 @@
 //
 // Its files:
 //   - decide.go: the steps of a decision, for the mutating webhook and the function ([Decide]) and for the validating webhook ([Verify])
-//   - answer.go: the content of a decision ([Decision]): findings, action, object to store, held changes; the text of what is held
+//   - answer.go: the content of a decision ([Decision]): findings, action, object to store, held changes; texts of these
 //   - outcome.go: allow, hold, deny or retry, with the reason ([Decision.Answer]); the one word for metrics and logs ([Decision.Outcome])
-//   - verify.go: kausality.io annotations that a person forged or a tool copied; the retry after another webhook changed the object
-//   - warning.go: warnings in kubectl and the text of a refusal; texts of held changes and of drift for the CLI and the gate controller
+//   - verify.go: the retry after another webhook changed the object
+//   - forged.go: kausality.io annotations that a person forged or a tool copied
+//   - warning.go: warnings in kubectl and the text of a refusal
 //   - sources.go: the policies and Enforcements behind a decision, with generations; the causes of a refusal, one for each field ([Cause])
 //   - shadow.go: changes with another result if policies and conditions in Shadow mode were enforced; their text
 //   - failurepolicy.go: refusal while nothing can be decided, such as without the parent, by the failurePolicy ([MustDecide])

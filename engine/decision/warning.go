@@ -128,11 +128,6 @@ func listBelow(o request.Objects) string {
 	return fmt.Sprintf("kubectl get managed -A -l %s=%s", label, o.Old.GetName())
 }
 
-// Describe says what is held, without why.
-func Describe(h v1alpha1.HeldChange) string {
-	return fmt.Sprintf("%s (%s → %s)", h.Field, message.OrUnset(h.From), message.OrUnset(h.To))
-}
-
 // DescribePassed says what of an unallowed change was made, without why.
 func DescribePassed(h v1alpha1.HeldChange) string {
 	return fmt.Sprintf("%s is changed from %s to %s", h.Field, message.OrUnset(h.From), message.OrUnset(h.To))

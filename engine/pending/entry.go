@@ -191,3 +191,17 @@ func external(field string) bool {
 
 	return false
 }
+
+// hide hides the values of an object in another namespace than the root's: who may read the one
+// may not be one who may read the other.
+func (s *summary) hide(e *entry) {
+	if s.Input.ShowForeign || e.HeldChange.Ref.Namespace == "" || e.HeldChange.Ref.Namespace == s.Input.Root.GetNamespace() {
+		return
+	}
+
+	for _, v := range []*string{&e.HeldChange.From, &e.HeldChange.To} {
+		if *v != "" {
+			*v = notShown
+		}
+	}
+}

@@ -9,14 +9,14 @@
 // caches, and writes the state that the composition function reports on an XR.
 //
 // Its files:
-//   - relation.go: parent of an object ([ParentOf]); whether it is a Claim, XR or managed resource ([IsManaged]); composed resources
+//   - relation.go: parent of an object ([ParentOf]); whether it is a Claim, XR or managed resource ([IsManaged]), or of Kubernetes itself;
+//     composed resources, and whether an XR refers to one
 //   - claim.go: the Claim of an XR ([ClaimOf])
-//   - refers.go: whether an XR refers to a composed resource
 //   - progress.go: conditions, readiness, observed generation; until when an XR is built up ([ProgressOf]): kausality.io/initialized
 //   - state.go: the function's report in a condition of the XR ([StateOf]), cut to size ([FormatState])
 //   - restated.go: older conditions of an XR that Crossplane writes back ([KeepRestated])
 //   - revision.go: CompositionRevisions; whether the function runs for an XR ([RunsFor])
 //   - destroys.go: changes that destroy something ([Destroys])
 //   - field.go: fields of decoded JSON ([Value]); generation, annotations; an object as a kubectl argument
-//   - trim.go: fields of an object to keep in a cache ([Trim]); also API groups of Kubernetes itself ([BuiltIn])
+//   - trim.go: fields of an object to keep in a cache ([Trim])
 package resource

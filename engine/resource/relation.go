@@ -5,6 +5,7 @@ package resource
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -171,4 +172,16 @@ func ComposedName(u *unstructured.Unstructured) string { return Annotation(u, An
 // has ended then.
 func Composing(u *unstructured.Unstructured) bool {
 	return slices.Contains(u.GetFinalizers(), finalizerComposing)
+}
+
+// Refers reports whether an XR refers to an object as one that it is composed of.
+func Refers(xr, u *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(Composed(xr), func(r Reference) bool {
+		return r.GroupKind() == u.GroupVersionKind().GroupKind() && r.Name == u.GetName() && r.Namespace == u.GetNamespace()
+	})
+}
+
+// BuiltIn reports whether a group is of Kubernetes' own.
+func BuiltIn(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }

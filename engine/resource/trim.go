@@ -97,11 +97,6 @@ func trimCustom(u *unstructured.Unstructured) {
 	keep(Map(u.Object, "status"), "conditions", "observedGeneration")
 }
 
-// BuiltIn reports whether a group is of Kubernetes' own.
-func BuiltIn(group string) bool {
-	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
-}
-
 // keep takes away all but some keys.
 func keep(m map[string]any, keys ...string) {
 	maps.DeleteFunc(m, func(key string, _ any) bool { return !slices.Contains(keys, key) })

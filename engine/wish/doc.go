@@ -20,7 +20,8 @@
 //   - unchanged.go: the shortcut for desired state that is as before and stored ([Unchanged])
 //   - at.go: one field in a record: same as before, reverted, restored, forgotten ([Record.Reverts])
 //   - withheld.go: the places of held changes, in the same annotation; how a part of it is read and written
-//   - repairs.go: past repairs of a composed resource, in the same annotation; what may be created again, by digest ([Made])
+//   - repairs.go: past repairs of a composed resource, in the same annotation
+//   - made.go: what may be created again, by digest in the state of the XR ([Made])
 //   - disputed.go: whether a field may differ from the Composition, for the gate ([Disputed])
 //   - renumber.go: records without guessable hashes, for the decision log
 package wish

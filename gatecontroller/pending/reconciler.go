@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -313,22 +312,6 @@ func (r *Reconciler) present(ctx context.Context, root *unstructured.Unstructure
 
 func (r *Reconciler) named(root *unstructured.Unstructured) *v1alpha1.PendingChange {
 	return pendingChangeOf(root, r.Namespace)
-}
-
-// pendingChangeOf is the PendingChange of a root, without a status. The namespace is that of those of
-// objects in none.
-func pendingChangeOf(root *unstructured.Unstructured, namespace string) *v1alpha1.PendingChange {
-	ref := pending.RefTo(root)
-
-	return &v1alpha1.PendingChange{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: pending.Name(pending.KeyOfObject(root).GroupKind, root.GetName()), Namespace: pending.Namespace(root, namespace),
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, BlockOwnerDeletion: new(false),
-			}},
-		},
-		Spec: v1alpha1.PendingChangeSpec{ObjectRef: ref},
-	}
 }
 
 func (r *Reconciler) create(ctx context.Context, root *unstructured.Unstructured) (*v1alpha1.PendingChange, error) {

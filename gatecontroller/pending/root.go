@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -79,4 +80,20 @@ func referenceByKey(k pending.Key) resource.Reference {
 	version := schema.GroupVersion{Group: k.Group}.String()
 
 	return resource.Reference{APIVersion: version, Kind: k.Kind, Namespace: k.Namespace, Name: k.Name}
+}
+
+// pendingChangeOf is the PendingChange of a root, without a status. The namespace is that of those of
+// objects in none.
+func pendingChangeOf(root *unstructured.Unstructured, namespace string) *v1alpha1.PendingChange {
+	ref := pending.RefTo(root)
+
+	return &v1alpha1.PendingChange{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pending.Name(pending.KeyOfObject(root).GroupKind, root.GetName()), Namespace: pending.Namespace(root, namespace),
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID, BlockOwnerDeletion: new(false),
+			}},
+		},
+		Spec: v1alpha1.PendingChangeSpec{ObjectRef: ref},
+	}
 }

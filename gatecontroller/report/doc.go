@@ -9,7 +9,7 @@
 // Its files:
 //   - report.go: which Reports are written or deleted, and when; the wait for the CRDs of OpenReports ([Reconciler.Reconcile])
 //   - judge.go: the audit of all cached objects ([Reconciler.judge])
-//   - write.go: one Report read, written or deleted
+//   - write.go: one Report read, written or deleted; the worst of what writing them came to
 package report
 
 // It does not watch Reports: it lists their metadata, and reads one that somebody else wrote.

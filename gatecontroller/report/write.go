@@ -123,3 +123,77 @@ func (r *Reconciler) remove(ctx context.Context, report *metav1.PartialObjectMet
 func groupVersionKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: kind}
 }
+
+// write writes the Reports that say something else than before, and deletes those for
+// which nothing is left, if all is known. One that cannot be written does not keep the
+// others from it.
+func (r *Reconciler) write(ctx context.Context, found []audit.Finding, complete bool, now time.Time) error {
+	there, err := r.list(ctx)
+	if err != nil {
+		return err
+	}
+
+	before := r.kept
+	r.kept = map[string]kept{}
+	by := openreport.ByNamespace(found)
+
+	var errs []error
+
+	// The cluster's comes last: it has what namespaces cannot have that are gone.
+	for _, namespace := range openreport.Namespaces(by) {
+		list := by[namespace]
+		if namespace == "" {
+			list = slices.SortedFunc(slices.Values(list), audit.Compare)
+		}
+
+		if len(list) == 0 {
+			delete(by, namespace)
+
+			continue
+		}
+
+		one := kept{fingerprint: fingerprint(list)}
+		if item, ok := there[namespace]; ok {
+			one.version = item.GetResourceVersion()
+		}
+
+		if one.version == "" || before[namespace] != one {
+			one.version, err = r.writeOne(ctx, namespace, one.version != "", list, now)
+			if openreport.NamespaceGone(err) {
+				by[""], err = append(by[""], list...), nil
+			}
+
+			errs = append(errs, err)
+		}
+
+		if one.version != "" {
+			r.kept[namespace] = one
+		}
+	}
+
+	for _, namespace := range sorted(there) {
+		if _, left := by[namespace]; !left && complete {
+			errs = append(errs, r.remove(ctx, there[namespace]))
+		}
+	}
+
+	return worst(errs)
+}
+
+// worst is an error that says more than that something is to be tried again, or else one
+// that says that.
+func worst(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+
+	for _, err := range errs {
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !object.IsGone(err) {
+			return err
+		}
+	}
+
+	if len(errs) == 0 {
+		return nil
+	}
+
+	return errs[0]
+}

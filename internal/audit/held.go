@@ -127,3 +127,6 @@ func aged(f Finding, now time.Time) Finding {
 
 	return f
 }
+
+// heldBy judges what is held of an object by the webhook, and of what it composes by the function.
+func heldBy(u *unstructured.Unstructured) []Finding { return append(Waiting(u), HeldOf(u)...) }

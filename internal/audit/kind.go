@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/admission"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
+	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
 // asked reports whether the API server asks Kausality about objects of a kind: its
@@ -47,4 +51,24 @@ func notEnforced(k kind.Served) Finding {
 		"AllowancePolicies are about it, and no Enforcement with Deny or Hold covers it",
 		fmt.Sprintf("add an Enforcement of %s, with validationActions [Deny] or [Hold], once its users may initiate what they have to",
 			k.GroupResource()))
+}
+
+// functionMissing is of an XR whose Composition does not run the function. It weighs more
+// where it did, or where policies are about the XR or its Claim.
+func functionMissing(u *unstructured.Unstructured, named bool) Finding {
+	about, whose := RefOf(u), "it"
+	if claim, ok := resource.ClaimOf(u); ok {
+		whose = fmt.Sprintf("it, for %s %s/%s,", claim.Kind, claim.Namespace, claim.Name)
+	}
+
+	f := newFinding(FunctionMissing, about,
+		fmt.Sprintf("%s is composed by CompositionRevision %s, which has no step that runs function-kausality", whose, resource.RevisionOf(u)),
+		"add a step of function-kausality as the last one of spec.pipeline of its Composition")
+
+	if _, ran := resource.ConditionOf(u, v1alpha1.ConditionKausality); ran || named {
+		f.Severity, f.Result = High, Fail
+		f.Why = "policies are about it, and nothing is held of what it composes"
+	}
+
+	return f
 }

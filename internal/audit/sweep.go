@@ -119,9 +119,6 @@ func (s *Sweep) behind(u *unstructured.Unstructured) bool {
 	return s.opts.Now.Sub(u.GetCreationTimestamp().Time) < s.opts.Behind
 }
 
-// heldBy judges what is held of an object by the webhook, and of what it composes by the function.
-func heldBy(u *unstructured.Unstructured) []Finding { return append(Waiting(u), HeldOf(u)...) }
-
 // Record judges the record of an external object whose managed resource is gone: data is
 // that of the Secret with that record.
 func (s *Sweep) Record(secret Ref, data map[string][]byte) {
@@ -208,26 +205,6 @@ func (s *Sweep) composite(u *unstructured.Unstructured) []Finding {
 // named reports whether a policy in force is about objects of a kind.
 func (s *Sweep) named(gk schema.GroupKind) bool {
 	return slices.ContainsFunc(s.inForce, func(p v1alpha1.AllowancePolicy) bool { return policy.IsAbout(&p.Spec.Match, gk) })
-}
-
-// functionMissing is of an XR whose Composition does not run the function. It weighs more
-// where it did, or where policies are about the XR or its Claim.
-func functionMissing(u *unstructured.Unstructured, named bool) Finding {
-	about, whose := RefOf(u), "it"
-	if claim, ok := resource.ClaimOf(u); ok {
-		whose = fmt.Sprintf("it, for %s %s/%s,", claim.Kind, claim.Namespace, claim.Name)
-	}
-
-	f := newFinding(FunctionMissing, about,
-		fmt.Sprintf("%s is composed by CompositionRevision %s, which has no step that runs function-kausality", whose, resource.RevisionOf(u)),
-		"add a step of function-kausality as the last one of spec.pipeline of its Composition")
-
-	if _, ran := resource.ConditionOf(u, v1alpha1.ConditionKausality); ran || named {
-		f.Severity, f.Result = High, Fail
-		f.Why = "policies are about it, and nothing is held of what it composes"
-	}
-
-	return f
 }
 
 // Owners are what managed resources name as their owners and no XR that was seen is, in

@@ -5,7 +5,6 @@ package authority
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
@@ -27,27 +26,6 @@ func (auth *Authority) ApprovalsAsked(c change.Change) int32 {
 	}
 
 	return out
-}
-
-// DecidesWho reports whether a policy says who may initiate a change, or that nobody
-// may.
-func (auth *Authority) DecidesWho(c change.Change) bool {
-	return slices.ContainsFunc(auth.Policies.For(auth.kind), func(p *policy.Policy) bool {
-		return policy.HasInitiators(p.Spec()) && p.Touches(c) || auth.Forbids(p, c)
-	})
-}
-
-// Forbids reports whether a policy says that nobody may make a change: where it selects
-// the object before or after, and its expressions hold or cannot be evaluated, also for
-// want of its parameters.
-func (auth *Authority) Forbids(p *policy.Policy, c change.Change) bool {
-	if !p.Forbids() || !p.Touches(c) || !p.MaySelect(auth.Input()) {
-		return false
-	}
-
-	v := auth.Evaluate(p)
-
-	return v.Met || v.Problem != nil || v.Kind == policy.LackSelector || v.Kind == policy.LackParameter
 }
 
 // WaitsForApproval reports whether a policy lets the user initiate a change, whether or not

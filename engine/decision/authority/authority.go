@@ -6,10 +6,11 @@
 //
 // Its files:
 //   - authority.go: the selectors and expressions of policies, evaluated once for a request, with their CEL cost ([Authority.Evaluate])
-//   - binding.go: who may initiate by a policy ([Authority.MayInitiate]): subjects, Permissions, AllowanceBindings; the same as text
+//   - binding.go: who may initiate by a policy ([Authority.MayInitiate]): subjects, Permissions, AllowanceBindings; who is let by none
+//     ([Authority.Forbids]); the same as text
 //   - permission.go: the Permission of a policy, asked of the cluster's authorizer ([Authority.HasPermission]); why it is not granted
 //   - question.go: what CEL conditions ask the authorizer: the limit, each question once, an authorizer that does not answer
-//   - approvers.go: how many people have to approve; policies that let no one make a change ([Authority.Forbids]); texts for both
+//   - approvers.go: how many people have to approve; the same as text
 //   - grant.go: which policies give allowances for an allowed change ([Authority.MayInject]); their allow list as allowances ([Expand])
 package authority
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
+	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/expression"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
@@ -161,4 +162,25 @@ func MayInitiateBy(p *policy.Policy) string {
 	default:
 		return own + " or " + bound
 	}
+}
+
+// DecidesWho reports whether a policy says who may initiate a change, or that nobody
+// may.
+func (auth *Authority) DecidesWho(c change.Change) bool {
+	return slices.ContainsFunc(auth.Policies.For(auth.kind), func(p *policy.Policy) bool {
+		return policy.HasInitiators(p.Spec()) && p.Touches(c) || auth.Forbids(p, c)
+	})
+}
+
+// Forbids reports whether a policy says that nobody may make a change: where it selects
+// the object before or after, and its expressions hold or cannot be evaluated, also for
+// want of its parameters.
+func (auth *Authority) Forbids(p *policy.Policy, c change.Change) bool {
+	if !p.Forbids() || !p.Touches(c) || !p.MaySelect(auth.Input()) {
+		return false
+	}
+
+	v := auth.Evaluate(p)
+
+	return v.Met || v.Problem != nil || v.Kind == policy.LackSelector || v.Kind == policy.LackParameter
 }

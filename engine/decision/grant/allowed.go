@@ -8,9 +8,9 @@
 //   - allowed.go: whether an allowance of the parent serves a change: not used up ([Consumed]), still given by its policy, for this user
 //     ([MayExercise]), not given before the change was held; its External part; its end
 //   - approved.go: whether the allowance of a ChangeApproval is for exactly this change ([Approved]), and whether it is used
-//   - digested.go: what the digest of a change covers ([Digested]); changes that replace the external object, and deletions that take it
-//     from another composed resource
-//   - external.go: whether an allowed change may reach the external object: only with External Update, or while it is built up ([Stays])
+//   - digested.go: what the digest of a change covers ([Digested])
+//   - external.go: whether an allowed change may reach the external object: only with External Update, or while it is built up ([Stays]);
+//     changes that replace it ([Replaces]), and deletions that take it from another composed resource
 package grant
 
 import (

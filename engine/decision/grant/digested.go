@@ -4,7 +4,6 @@
 package grant
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 
@@ -12,11 +11,9 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
-	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/digest"
 	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
-	"github.com/kausality-io/kausality-crossplane/engine/identity"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/mask"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -114,33 +111,4 @@ func wholeValue(u *unstructured.Unstructured) (any, bool) {
 	object["metadata"] = meta
 
 	return object, masked
-}
-
-// Replaces reports whether a change has a managed resource behind a gate stand for another external object.
-func Replaces(o request.Objects, outside request.External, c change.Change) bool {
-	return outside.Gated && o.Old != nil && o.New != nil && c.Field != v1alpha1.MutationDelete &&
-		identity.Changes(o.Old, o.New, c.Path, outside.Identity) && managed.Stands(o.Old)
-}
-
-// Succeeded reports whether a deletion would take an external object from another composed resource, which is to stand for it. Only
-// who approves exactly that has seen it.
-func Succeeded(o request.Objects, outside request.External, found finding.Finding) bool {
-	return o.Operation == request.OperationDelete && outside.Successor != "" && found.Approval == "" && managed.Stands(o.Old) &&
-		managed.Kept(o.Old) == "" &&
-		!managed.Orphans(o.Old)
-}
-
-// TakesFromSuccessor names what it takes.
-func TakesFromSuccessor(o request.Objects, outside request.External) string {
-	return fmt.Sprintf("it would delete %s, which composed resource %q is to represent", stoodFor(o, outside), outside.Successor)
-}
-
-// LeavesBehind names the external object that such a change leaves behind.
-func LeavesBehind(o request.Objects, outside request.External) string {
-	return fmt.Sprintf("it would orphan %s, which needs External Create and Delete", stoodFor(o, outside))
-}
-
-// stoodFor names the external object that the managed resource has stood for.
-func stoodFor(o request.Objects, outside request.External) string {
-	return identity.Describe(o.Old, identity.Of(o.Old, outside.Identity))
 }

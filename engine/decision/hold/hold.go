@@ -8,8 +8,8 @@
 //   - hold.go: the old values of unallowed changes, and of what cannot be split from them, such as list elements ([TakeBack]); the record
 //     of held changes, also of earlier requests; the records of the function, restored
 //   - choice.go: fields that the API server accepts only together: one choice, such as the source of a volume, or two elements of one name
-//   - withhold.go: since when each change is held ([Withhold]) and until when; what the record of a held change says:
-//     values, reason, digest, user ([HeldChange])
+//   - withhold.go: since when each change is held ([Withhold]) and until when
+//   - record.go: what the record of a held change says: values, reason, digest, user ([HeldChange])
 package hold
 
 import (

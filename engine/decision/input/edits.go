@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -89,38 +88,6 @@ func recordedEdit(u *unstructured.Unstructured, e v1alpha1.HeldChange) (v1alpha1
 	e.Digest = digest.Of(d)
 
 	return e, c
-}
-
-// readApproved reads which edits people have approved: these are made once more. Before them is the old
-// object, as far as it is known what was there.
-func readApproved(old *unstructured.Unstructured, edits []v1alpha1.HeldChange, approved []request.ApprovedEdit) Earlier {
-	var out Earlier
-
-	before := old.DeepCopy()
-
-	for _, e := range edits {
-		is, made := recordedEdit(old, e)
-
-		i := slices.IndexFunc(approved, func(a request.ApprovedEdit) bool { return is.Digest != "" && a.Digest == is.Digest })
-		if i < 0 {
-			continue
-		}
-
-		if !e.Masked && e.Stored.From == "" {
-			setField(before, made.Path, made.From)
-		}
-
-		out.Repeated, out.Before = append(out.Repeated, made), before
-		out.Approved = append(out.Approved, approvedEdit{approved[i], made.Field})
-	}
-
-	return out
-}
-
-// approvedEdit is one by its field.
-type approvedEdit struct {
-	Edit  request.ApprovedEdit
-	Field string
 }
 
 // RecordedEdits are the edits that an object records, in order: each with the value that is stored, and the digest that stands for

@@ -11,6 +11,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
 	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -61,4 +62,10 @@ func SetPolicies(u *unstructured.Unstructured, set []string) {
 // MovesGate reports whether a gate may be moved, or a deletion be blocked, with a request.
 func MovesGate(req *request.Request) bool {
 	return req.Basis.Settings.Gates && req.New != nil && (resource.IsManaged(req.New) || resource.Composing(req.New))
+}
+
+// ReadGated reads whether the request is an update of a managed resource with a gate, by anybody but its provider and our manager.
+func ReadGated(o request.Objects, by request.Writer) bool {
+	return o.Operation == request.OperationUpdate && management.Governed(o.Old) && !managed.Ungated(o.Old) && !by.IsProvider() &&
+		!by.IsManager()
 }

@@ -5,11 +5,12 @@
 // parent say. Whoever judges, holds or stamps gets parts of [Inputs] and changes none.
 //
 // Its files:
-//   - input.go: the order in which a request is read ([Read]); the inputs of another version of the object, or of its deletion; which
-//     requests a gate holds ([ReadGated])
-//   - proposal.go: the stored kausality.io annotations instead of the writer's, and the few that a writer may set; announced deletions
-//   - release.go: who may release a managed resource; who may remove an annotation that only Kausality writes
-//   - gatefields.go: the stored managementPolicies where Crossplane applies an older state of the gate; read and write of the field
+//   - input.go: the order in which a request is read ([Read]); the inputs of another version of the object, or of its deletion
+//   - proposal.go: the stored kausality.io annotations instead of the writer's, and the few that a writer may set or remove; announced
+//     deletions
+//   - release.go: who may release a managed resource
+//   - gatefields.go: the stored managementPolicies where Crossplane applies an older state of the gate; whether a gate holds a request
+//     ([ReadGated]); read and write of the field
 //   - links.go: our finalizer and the references between Claim, XR and composed resources, restored where a user removes them;
 //     our finalizer on an XR with its first composed resource, and the record that it is built up
 //   - windows.go: the UpgradeAllowance in force that covers a change, for its user and object ([Windows.WindowFor]); oncePerObject
@@ -17,8 +18,9 @@
 //   - enforcement.go: the Enforcements that govern the object, and namespaces without any; a write that would free the object from one;
 //     the first words of a refusal
 //   - desired.go: fields that the pipeline desires as before, though the API server or a webhook stores another value ([Wished])
-//   - earlier.go: recorded edits of a root that the request reverts, or makes again with what was missing, such as a ticket ([Earlier])
-//   - edits.go: recorded edits with value and digest, for approvals ([RecordedEdits]); whether a field has its last allowed value
+//   - earlier.go: recorded edits of a root that the request reverts, or makes again with what was missing, such as a ticket ([Earlier]);
+//     whether a field has its last allowed value
+//   - edits.go: recorded edits with value and digest, for approvals ([RecordedEdits])
 //   - withheld.go: since when a change is held ([HeldSince], [SinceNow]); whether it may follow from an unallowed edit of the parent, or
 //     from a new revision of the Composition
 package input
@@ -30,8 +32,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/engine/decision/authority"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
-	"github.com/kausality-io/kausality-crossplane/engine/gate/managed"
-	"github.com/kausality-io/kausality-crossplane/engine/management"
 )
 
 // Inputs are what a request says, and what the annotations of its objects say, each read once. Nothing that is decided
@@ -148,10 +148,4 @@ func (in *Inputs) AsDeletion() *Inputs {
 	out.Enforced = readEnforced(o, out.Authority.RawInput(), in.Enforced.All, in.Authority.Settings.Manager, out.Problems)
 
 	return out
-}
-
-// ReadGated reads whether the request is an update of a managed resource with a gate, by anybody but its provider and our manager.
-func ReadGated(o request.Objects, by request.Writer) bool {
-	return o.Operation == request.OperationUpdate && management.Governed(o.Old) && !managed.Ungated(o.Old) && !by.IsProvider() &&
-		!by.IsManager()
 }

@@ -179,3 +179,17 @@ func Annotate(u *unstructured.Unstructured, key, value string) {
 		annotations[key] = value
 	}
 }
+
+// mayDrop reports whether an annotation of ours that the writer leaves out is to
+// go: a person takes a release back, or a record that is not understood, and a function
+// that is taken out of a pipeline records no wishes any more.
+func mayDrop(o request.Objects, by request.Writer, key string) bool {
+	switch {
+	case key == v1alpha1.AnnotationWish && by.Applies():
+		return true
+	case by.User.Machine() || by.User.Name == "":
+		return false
+	default:
+		return key == v1alpha1.AnnotationRelease || !request.Understood(o.Old, key)
+	}
+}

@@ -6,7 +6,6 @@ package input
 import (
 	"strings"
 
-	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -19,20 +18,6 @@ func MayRelease(o request.Objects, by request.Writer) bool {
 	left := o.Parent == nil || resource.Deleting(o.Parent) || o.IsLeaving()
 
 	return o.Operation == request.OperationUpdate && !by.User.Machine() && by.User.Name != "" && left && resource.IsManaged(o.Old)
-}
-
-// mayDrop reports whether an annotation of ours that the writer leaves out is to
-// go: a person takes a release back, or a record that is not understood, and a function
-// that is taken out of a pipeline records no wishes any more.
-func mayDrop(o request.Objects, by request.Writer, key string) bool {
-	switch {
-	case key == v1alpha1.AnnotationWish && by.Applies():
-		return true
-	case by.User.Machine() || by.User.Name == "":
-		return false
-	default:
-		return key == v1alpha1.AnnotationRelease || !request.Understood(o.Old, key)
-	}
 }
 
 // LeavingField is what a trace says was changed: the whole of a list, for the

@@ -139,17 +139,3 @@ func unstored(enforced input.Enforced) string {
 
 	return fmt.Sprintf(", but Enforcement %q refuses the edit, so nothing is saved to approve", enforced.Governing[i].Name())
 }
-
-// lackingInNamespace says what it takes for an object to go with its namespace,
-// or without it.
-func lackingInNamespace(o request.Objects) finding.Lack {
-	object := fmt.Sprintf("%s %q", o.GroupKind().Kind, resource.Name(o.Old))
-
-	return finding.Lack{
-		What: policy.LackParent,
-		Text: fmt.Sprintf("Namespace %q is being deleted%s, without permission to delete %s",
-			resource.Name(o.Parent), request.DeletedBy(o), object),
-		Fix: fmt.Sprintf("ask someone with permission to delete %s, or add an AllowancePolicy about the deletion of a Namespace "+
-			"that allows %s delete", object, o.GroupKind().Kind),
-	}
-}

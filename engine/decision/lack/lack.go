@@ -5,10 +5,10 @@
 // not enough, and what to do.
 //
 // Its files:
-//   - lack.go: the list of reasons, nearest first ([Of]): initiator, policy, unusable allowance, parent gone; fields of a root
-//     that no policy names ([Unnamed])
+//   - lack.go: the list of reasons, nearest first ([Of]): initiator, policy, unusable allowance, parent or namespace gone;
+//     fields of a root that no policy names ([Unnamed])
 //   - binding.go: why a user may not initiate by a policy, who may, and what each AllowanceBinding lacks
-//   - edit.go: an unallowed edit of the parent, a change by hand of the object, missing approvals, a deleted namespace
+//   - edit.go: an unallowed edit of the parent, a change by hand of the object, missing approvals
 //   - nearmiss.go: policies that do not compile or name another API group; UpgradeAllowances that ended or are suspended ([NotInForce])
 package lack
 
@@ -451,4 +451,18 @@ func HasInitiators(policies *policy.Set, kind schema.GroupKind) bool {
 	return slices.ContainsFunc(policies.For(kind), func(p *policy.Policy) bool {
 		return policy.HasInitiators(p.Spec())
 	})
+}
+
+// lackingInNamespace says what it takes for an object to go with its namespace,
+// or without it.
+func lackingInNamespace(o request.Objects) finding.Lack {
+	object := fmt.Sprintf("%s %q", o.GroupKind().Kind, resource.Name(o.Old))
+
+	return finding.Lack{
+		What: policy.LackParent,
+		Text: fmt.Sprintf("Namespace %q is being deleted%s, without permission to delete %s",
+			resource.Name(o.Parent), request.DeletedBy(o), object),
+		Fix: fmt.Sprintf("ask someone with permission to delete %s, or add an AllowancePolicy about the deletion of a Namespace "+
+			"that allows %s delete", object, o.GroupKind().Kind),
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
+	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
@@ -80,3 +81,16 @@ func DeletedBy(o Objects) string {
 
 // isNamespace reports whether the object is a Namespace.
 func isNamespace(req *Request) bool { return req.groupKind() == schema.GroupKind{Kind: "Namespace"} }
+
+// OpenForAnother reports whether a person deletes a managed resource whose gate is
+// open because somebody else asked to delete it.
+func OpenForAnother(o Objects, by Writer) bool {
+	if o.Operation != OperationDelete || by.User.Machine() || !resource.IsManaged(o.Old) || resource.Deleting(o.Old) {
+		return false
+	}
+
+	rec, err := allowance.ParseGate(o.Old)
+
+	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, management.ActionDelete) &&
+		slices.ContainsFunc(rec.Allowances, allowance.OfDeletion)
+}

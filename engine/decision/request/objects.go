@@ -15,6 +15,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/enforcement"
+	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -238,4 +239,19 @@ func (o Objects) servedIn() []string {
 	}
 
 	return out
+}
+
+// Under reports whether a change is at or below a path of map keys.
+func Under(c change.Change, keys ...string) bool {
+	if len(c.Path) < len(keys) {
+		return false
+	}
+
+	for i, k := range keys {
+		if c.Path[i].Type != fieldpath.SegmentField || c.Path[i].Field != k {
+			return false
+		}
+	}
+
+	return true
 }

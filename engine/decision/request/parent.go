@@ -11,7 +11,6 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
-	"github.com/kausality-io/kausality-crossplane/engine/management"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
@@ -46,19 +45,6 @@ func born(u *unstructured.Unstructured) time.Time {
 // by a policy or not.
 func BuildsUp(o Objects, by Writer, how Manner, now time.Time) bool {
 	return o.Parent != nil && !resource.Deleting(o.Parent) && !o.ParentBuilt(now) && by.User.Machine() && !Adopted(o, how)
-}
-
-// OpenForAnother reports whether a person deletes a managed resource whose gate is
-// open because somebody else asked to delete it.
-func OpenForAnother(o Objects, by Writer) bool {
-	if o.Operation != OperationDelete || by.User.Machine() || !resource.IsManaged(o.Old) || resource.Deleting(o.Old) {
-		return false
-	}
-
-	rec, err := allowance.ParseGate(o.Old)
-
-	return err == nil && rec != nil && rec.State == v1alpha1.GateOpen && slices.Contains(rec.Actions, management.ActionDelete) &&
-		slices.ContainsFunc(rec.Allowances, allowance.OfDeletion)
 }
 
 // Behind reports whether a request's parent is older than the one that its writer

@@ -306,18 +306,3 @@ func PlaceOfCreation(name string) allowance.Place {
 
 // HalfOfHash is the number of bits by which a hash is cut where a short one is enough.
 const HalfOfHash = 32
-
-// Under reports whether a change is at or below a path of map keys.
-func Under(c change.Change, keys ...string) bool {
-	if len(c.Path) < len(keys) {
-		return false
-	}
-
-	for i, k := range keys {
-		if c.Path[i].Type != fieldpath.SegmentField || c.Path[i].Field != k {
-			return false
-		}
-	}
-
-	return true
-}

@@ -6,15 +6,17 @@
 //
 // Its files:
 //   - request.go: what a caller passes: the request ([Request]), policies, bindings, settings and time ([Basis]); roots whose edits leave
-//     a record; users who may initiate by a binding
-//   - objects.go: operation, old and new object, and parent ([ObjectsOf]): root or child, parent gone, namespace for bindings
-//   - writer.go: what a user is: person, Crossplane, provider, our manager, garbage collector ([WriterOf]); builders of a new parent
+//     a record
+//   - objects.go: operation, old and new object, and parent ([ObjectsOf]): root or child, parent gone, namespace for bindings; changes
+//     below a path ([Under])
+//   - writer.go: what a user is: person, Crossplane, provider, our manager, garbage collector ([WriterOf]), may initiate by a binding;
+//     builders of a new parent
 //   - manner.go: who calls the engine: webhook or function ([Manner]); the gate of a managed resource ([External]); unusable inputs
 //   - celinput.go: the variables of CEL expressions and selectors; expressions that need all of the parent; the user for the authorizer
-//   - place.go: where a change or an edit is, by keys of list elements, also after these move ([Places]); changes below a path ([Under])
-//   - parent.go: objects older than their parent, changes while a parent is built up, a parent older in the cache ([Behind]);
-//     the deletion of a managed resource whose gate is open for another user
-//   - namespace.go: refused deletions of an XR or Claim, with its namespace or under its Claim, while managed resources exist below
+//   - place.go: where a change or an edit is, by keys of list elements, also after these move ([Places])
+//   - parent.go: objects older than their parent, changes while a parent is built up, a parent older in the cache ([Behind])
+//   - namespace.go: refused deletions of an XR or Claim, with its namespace or under its Claim, while managed resources exist below;
+//     of a managed resource while its gate is open for another user
 //   - understood.go: kausality.io annotations in a form that this version does not know ([NotUnderstood])
 //   - ttl.go: how long the function's response is valid ([Basis.GoodFor]): to the next begin or end of a window or exception
 package request
@@ -25,7 +27,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -206,26 +207,4 @@ type ApprovedEdit struct {
 	Initiator string
 	// Hop is the ChangeApproval.
 	Hop v1alpha1.Hop
-}
-
-// SubjectOfBinding reports whether a subject of a binding may be one who initiates by it,
-// see [Settings.InitiatesByBinding]. Who is in a group nobody knows.
-func (s Settings) SubjectOfBinding(subject v1alpha1.Subject) bool {
-	switch subject.Kind {
-	case v1alpha1.SubjectUser:
-		return s.InitiatesByBinding(policy.User{Name: subject.Name})
-	case v1alpha1.SubjectServiceAccount:
-		return s.InitiatesByBinding(policy.User{Name: serviceaccount.MakeUsername(subject.Namespace, subject.Name)})
-	default:
-		return true
-	}
-}
-
-// InitiatesByBinding reports whether a user may initiate by a binding that names them.
-// Those who act for others do not: whoever binds a group must not let Crossplane start
-// chains that nobody asked for.
-func (s Settings) InitiatesByBinding(u policy.User) bool {
-	by := WriterOf(u, "", s)
-
-	return !by.IsCrossplane() && !by.IsManager() && !by.IsProvider() && !ofKubernetes(u)
 }

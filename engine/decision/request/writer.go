@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/managedfields"
 	"github.com/kausality-io/kausality-crossplane/engine/policy"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
@@ -201,3 +202,25 @@ func crossplanes(u *unstructured.Unstructured) bool {
 // Source: github.com/crossplane/crossplane/v2 v2.4.0,
 // internal/controller/apiextensions/claim/reconciler.go.
 const finalizerClaim = "finalizer.apiextensions.crossplane.io"
+
+// SubjectOfBinding reports whether a subject of a binding may be one who initiates by it,
+// see [Settings.InitiatesByBinding]. Who is in a group nobody knows.
+func (s Settings) SubjectOfBinding(subject v1alpha1.Subject) bool {
+	switch subject.Kind {
+	case v1alpha1.SubjectUser:
+		return s.InitiatesByBinding(policy.User{Name: subject.Name})
+	case v1alpha1.SubjectServiceAccount:
+		return s.InitiatesByBinding(policy.User{Name: serviceaccount.MakeUsername(subject.Namespace, subject.Name)})
+	default:
+		return true
+	}
+}
+
+// InitiatesByBinding reports whether a user may initiate by a binding that names them.
+// Those who act for others do not: whoever binds a group must not let Crossplane start
+// chains that nobody asked for.
+func (s Settings) InitiatesByBinding(u policy.User) bool {
+	by := WriterOf(u, "", s)
+
+	return !by.IsCrossplane() && !by.IsManager() && !by.IsProvider() && !ofKubernetes(u)
+}

@@ -4,11 +4,9 @@
 package rule
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
-	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/finding"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/grant"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
@@ -28,37 +26,4 @@ func byInitializing(
 	f.Cause.External = grant.ImplicitExternal()
 
 	return f, true
-}
-
-// implicit is the cause of what follows from a parent's creation or
-// deletion: that entry of its trace, or else, for a creation, the newest. Without
-// one it is due to the user who makes it.
-func implicit(o request.Objects, by request.Writer, problems *request.Problems, field string) finding.Cause {
-	out := finding.Cause{Initiator: by.User.Name, Propagated: true}
-	if o.Parent == nil {
-		return out
-	}
-
-	entries, err := allowance.ParseTrace(o.Parent)
-	if err != nil {
-		problems.Add(request.InObject(o.Parent, err))
-	}
-
-	i := slices.IndexFunc(entries, func(e v1alpha1.TraceEntry) bool { return e.Field == field })
-	if i < 0 && field == v1alpha1.MutationCreate && len(entries) > 0 {
-		i = 0
-	}
-
-	if i >= 0 {
-		out.Initiator, out.Trace = entries[i].Initiator, o.Moved(entries[i].Trace)
-
-		return out
-	}
-
-	out.Trace = o.Moved([]v1alpha1.Hop{{
-		Kind: o.Parent.GetKind(), Name: resource.Name(o.Parent),
-		Generation: resource.Generation(o.Parent), Field: field,
-	}})
-
-	return out
 }

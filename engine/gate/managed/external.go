@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kausality-io/kausality-crossplane/engine/allowance"
 	"github.com/kausality-io/kausality-crossplane/engine/change"
 	"github.com/kausality-io/kausality-crossplane/engine/fieldpath"
@@ -210,4 +212,77 @@ func (m Resource) allowedFields(t Terms) (fields []string, judged bool) {
 	}
 
 	return fields, false
+}
+
+// Differing are the fields in which the spec of a managed resource differs from
+// what its provider shows of the external object: from that to what the spec
+// says. All of spec.forProvider differs where nothing of it is shown.
+func Differing(u *unstructured.Unstructured) []change.Change {
+	want, have := resource.Map(u.Object, "spec", "forProvider"), resource.Map(u.Object, "status", "atProvider")
+	path := fieldpath.Path{fieldpath.Field("spec"), fieldpath.Field("forProvider")}
+
+	if shown, _ := compare(want, have); !shown && len(want) > 0 {
+		return []change.Change{{Path: path, Field: path.String(), To: want}}
+	}
+
+	var out []change.Change
+
+	eachShown(path, want, have, func(path fieldpath.Path, want, have any) {
+		if !sameValue(want, have) {
+			out = append(out, change.Change{Path: path, Field: path.String(), From: have, To: want})
+		}
+	})
+	slices.SortFunc(out, func(a, b change.Change) int { return strings.Compare(a.Field, b.Field) })
+
+	return out
+}
+
+// eachShown calls a function with each value that is wanted and shown, and its path: providers add to maps, also to those in
+// lists.
+func eachShown(path fieldpath.Path, want, have any, visit func(path fieldpath.Path, want, have any)) {
+	wanted, isMap := want.(map[string]any)
+	shown, bothMaps := have.(map[string]any)
+	elements, isList := want.([]any)
+	others, bothLists := have.([]any)
+
+	switch {
+	case want == nil:
+	case isMap && bothMaps:
+		for key, w := range wanted {
+			if actual, ok := shown[key]; ok {
+				eachShown(append(slices.Clone(path), fieldpath.Field(key)), w, actual, visit)
+			}
+		}
+	case isList && bothLists && len(elements) == len(others) && !sameSet(elements, others):
+		for i, w := range elements {
+			at := fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(i)}
+			eachShown(append(slices.Clone(path), at), w, others[i], visit)
+		}
+	default:
+		visit(path, want, have)
+	}
+}
+
+// sameValue compares two values. Many a provider shows a set in an order of its own.
+func sameValue(want, have any) bool {
+	elements, isList := want.([]any)
+	others, bothLists := have.([]any)
+
+	return change.Equal(want, have) || isList && bothLists && sameSet(elements, others)
+}
+
+// sameSet reports whether two lists have the same elements in any order.
+func sameSet(a, b []any) bool {
+	left := slices.Clone(b)
+
+	for _, e := range a {
+		i := slices.IndexFunc(left, func(o any) bool { return change.Equal(e, o) })
+		if i < 0 {
+			return false
+		}
+
+		left = slices.Delete(left, i, i+1)
+	}
+
+	return len(left) == 0
 }

@@ -25,22 +25,6 @@ import (
 // Source: github.com/crossplane/crossplane-runtime/v2 v2.4.0, pkg/reconciler/managed/reconciler.go, errExternalResourceNotExist.
 const textGone = "external resource does not exist"
 
-// ShutSet is the set of a closed gate. Of what is being deleted LateInitialize stays: a provider that may only observe does not
-// let go of what is gone.
-func (m Resource) ShutSet() []string {
-	if resource.Deleting(m.Object) {
-		return management.Closed(m.Desired, m.LateInitialize)
-	}
-
-	return []string{management.ActionObserve}
-}
-
-// IsShut reports whether a set that is in force is that of a closed gate, of this version or of a former one.
-func (m Resource) IsShut() bool {
-	return management.Same(m.Current, []string{management.ActionObserve}) ||
-		management.Same(m.Current, management.Closed(m.Desired, m.LateInitialize))
-}
-
 // SaysGone reports whether a provider says of a managed resource that its external object does not exist.
 func SaysGone(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) bool {
 	c, ok := resource.ConditionOf(u, resource.ConditionSynced)

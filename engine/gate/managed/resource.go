@@ -141,3 +141,19 @@ func Orphans(u *unstructured.Unstructured) bool {
 
 	return err == nil && !slices.Contains(desired, management.ActionDelete)
 }
+
+// ShutSet is the set of a closed gate. Of what is being deleted LateInitialize stays: a provider that may only observe does not
+// let go of what is gone.
+func (m Resource) ShutSet() []string {
+	if resource.Deleting(m.Object) {
+		return management.Closed(m.Desired, m.LateInitialize)
+	}
+
+	return []string{management.ActionObserve}
+}
+
+// IsShut reports whether a set that is in force is that of a closed gate, of this version or of a former one.
+func (m Resource) IsShut() bool {
+	return management.Same(m.Current, []string{management.ActionObserve}) ||
+		management.Same(m.Current, management.Closed(m.Desired, m.LateInitialize))
+}
