@@ -89,7 +89,7 @@ func openFor(rec *v1alpha1.GateRecord) string {
 func ungated(u *unstructured.Unstructured, rec *v1alpha1.GateRecord) Finding {
 	if rec.Audit {
 		return newFinding(Ungated, RefOf(u), "it is not gated, because its Composition runs the function in mode Audit",
-			"give the function's input mode Enforce, once its reports show what it would hold")
+			"give the function's input mode Hold, once its reports show what it would hold")
 	}
 
 	return newFinding(Ungated, RefOf(u), "it is not gated, because its provider does not support management policies",

@@ -113,7 +113,7 @@ func Waiting(u *unstructured.Unstructured) []Finding {
 
 	if len(passed) > 0 {
 		out = append(out, newFinding(PassedNotAllowed, RefOf(u), joined(passed),
-			"give the function's input mode Enforce, once its reports show what it would hold").since(since))
+			"give the function's input mode Hold, once its reports show what it would hold").since(since))
 	}
 
 	return out
