@@ -159,7 +159,7 @@ func keep(observed *unstructured.Unstructured, fields managedfields.Fields) *uns
 	return u
 }
 
-// hold is the resource as it is, as of now.
+// hold is the resource as it is, applied to the version that was seen alone: its update, deletion or replacement is held.
 func (r composed) hold(fields managedfields.Fields) *unstructured.Unstructured {
 	u := keep(r.Observed, fields)
 	r.asSeen(u)

@@ -368,7 +368,7 @@ func (r composed) remove(asker *asker) Result {
 	return out
 }
 
-// kept is a resource that stays as it is.
+// kept is a resource that stays as it is, by [composed.hold].
 func (r composed) kept() Result {
 	fields, err := managedfields.Of(r.Observed, r.manager)
 	if err != nil {

@@ -10,7 +10,8 @@
 //   - request.go: what the function passes for one composed resource, and gets back ([Request], [Result])
 //   - decide.go: create, update and deletion of a composed resource ([Decide]); what of it is held; what is still in progress
 //   - composed.go: the composed resource, and what decisions about it depend on, as the other files pass it
-//   - carry.go: kausality.io annotations and managementPolicies in desired state; a resource as it is; what Crossplane adds later
+//   - carry.go: kausality.io annotations and managementPolicies in desired state; a resource as it is, of the version that was
+//     read ([composed.hold]); what Crossplane adds later
 //   - wish.go: the record of desired state on the resource, its size limit, none for Secrets; fields left to a user or controller
 //   - holding.go: a held change as listed for the gate controller: reference, digest, change by hand; differences of an external object
 //     that existed before

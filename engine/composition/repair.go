@@ -347,7 +347,7 @@ func (r composed) repairedTogether(
 	return "the next repair, with the other changes by hand, is at " + until.UTC().Format(time.RFC3339)
 }
 
-// whyNotRepaired says why something is not repaired now; empty for another reason.
+// whyNotRepaired says why something is not repaired now: when it is next, and how often it was; empty for another reason.
 func (r composed) whyNotRepaired(was v1alpha1.Repairs) string {
 	since := time.Unix(was.First, 0).UTC().Format(time.RFC3339)
 

@@ -10,7 +10,7 @@
 //
 // Its files:
 //   - owners.go: a parent: its finalizer, its wait, and the grants for its children ([Owners.EnsureFinalizer], [Owners.Release])
-//   - follows.go: the decision whether a child may go with its parent ([judge])
+//   - follows.go: what the deletion of a parent gives a child, decided as a request of the garbage collector ([judge])
 //   - unreferenced.go: the warning for a managed resource that its XR does not refer to any more
 //   - leftovers.go: a managed resource: its finalizer, and the Secret and events for an orphan ([Leftovers.Release])
 //   - notice.go: the events about orphans, each once

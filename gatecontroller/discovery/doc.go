@@ -7,7 +7,8 @@
 // and XRs, and writes nothing but the condition of XRs for which the function does not run any more.
 //
 // Its files:
-//   - kind.go: served kinds in their preferred version, and by their CRD whether managed resources ([Resolver.Served], [Resolver.Describe])
+//   - kind.go: served kinds in their preferred version, with a subresource scale in any ([Resolver.Served]); by their CRD whether
+//     managed resources ([Resolver.Describe])
 //   - unlisted.go: kinds that API server discovery leaves out for a time; they remain governed ([Resolver.behind], [Unlisted])
 //   - composed.go: kinds below XRs that run the function, and CompositionRevisions with it ([Kinds.Read], [Revisions])
 //   - notrun.go: the condition of an XR whose Composition no longer runs the function ([Kinds.ReportNotRun])

@@ -7,9 +7,9 @@
 // anyway, and watches nothing for it.
 //
 // Its files:
-//   - report.go: which Reports are written or deleted, and when; the wait for the CRDs of OpenReports ([Reconciler.Reconcile])
+//   - report.go: when Reports are written; the wait for the CRDs of OpenReports ([Reconciler.Reconcile])
 //   - judge.go: the audit of all cached objects ([Reconciler.judge])
-//   - write.go: one Report read, written or deleted; the worst of what writing them came to
+//   - write.go: all Reports written or deleted ([Reconciler.write]); findings of a namespace that is gone, in the Report of the cluster
 package report
 
 // It does not watch Reports: it lists their metadata, and reads one that somebody else wrote.

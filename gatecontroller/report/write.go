@@ -126,7 +126,7 @@ func groupVersionKind(kind string) schema.GroupVersionKind {
 
 // write writes the Reports that say something else than before, and deletes those for
 // which nothing is left, if all is known. One that cannot be written does not keep the
-// others from it.
+// others from it. That of the cluster comes last, with the findings of namespaces that are gone.
 func (r *Reconciler) write(ctx context.Context, found []audit.Finding, complete bool, now time.Time) error {
 	there, err := r.list(ctx)
 	if err != nil {

@@ -85,7 +85,7 @@ func misnamed(in *v1alpha1.Enforcement, served []kind.Served) []v1alpha1.NamedRe
 	return out
 }
 
-// inForce reports whether an Enforcement is.
+// inForce is whether an Enforcement is in force, and what comes of rights that the manager lacks, as condition Ready.
 func (s *Reporter) inForce(in *v1alpha1.Enforcement, served []kind.Served) metav1.Condition {
 	cond := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse}
 

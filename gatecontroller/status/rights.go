@@ -132,7 +132,7 @@ func (r *Rights) Readable(ctx context.Context, kinds []kind.Served) []kind.Serve
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind.Served) bool { return !r.access.Reads(ctx, k.GroupResource()) })
 }
 
-// Condition is the reason and message of a condition where rights are missing; false
+// Condition is the reason and message of a condition where rights are missing, with what that means in words; false
 // where they are not.
 func (r *Rights) Condition(needs []right.Need, what string) (reason, text string, missing bool) {
 	said := r.Message(needs, what)

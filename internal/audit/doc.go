@@ -7,7 +7,8 @@
 // keeps, and the doctor judge by it.
 //
 // Its files:
-//   - sweep.go: all objects, one after another, and the findings at the end ([Sweep.Object], [Sweep.Findings])
+//   - sweep.go: all objects, one after another, and the findings at the end ([Sweep.Object], [Sweep.Findings]);
+//     owners that caches may not know yet
 //   - finding.go: rules, with severity and category of each; order and identity of findings ([Finding])
 //   - stored.go: values that somebody without permission stored ([Edited]); unreadable records ([Misread])
 //   - held.go: changes held by the webhook ([HeldOf]) or by the function ([Waiting]), and those of mode Audit; both together

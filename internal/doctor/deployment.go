@@ -28,7 +28,7 @@ const (
 )
 
 // deployed takes what a Deployment says, if it runs a manager that serves the
-// webhook.
+// webhook: namespace, version, service account, Secret and flags. The Lease of the webhook has the same name everywhere.
 func (m *Manager) deployed(u *unstructured.Unstructured) {
 	c := ManagerContainer(u)
 	if c == nil {

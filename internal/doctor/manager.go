@@ -108,7 +108,7 @@ func (m *Manager) recorded(u *unstructured.Unstructured) {
 	}
 }
 
-// served takes what a webhook configuration says of its Service.
+// served takes the namespace of the Service that a webhook configuration names.
 func (m *Manager) served(u *unstructured.Unstructured) {
 	for _, h := range maps(u.Object, fieldWebhooks) {
 		service := resource.Map(h, fieldClient, "service")

@@ -96,7 +96,7 @@ func (m *memory[K, V]) recall(key K) (answer[V], bool) {
 	return a, ok && m.now().Before(a.until)
 }
 
-// remember remembers what was read since a time.
+// remember remembers what was read since a time, and from time to time forgets what is no longer good.
 func (m *memory[K, V]) remember(key K, v V, err error, begun time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

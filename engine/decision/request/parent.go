@@ -16,7 +16,7 @@ import (
 
 // Adopted reports whether the object was there before the composite resource or
 // claim that it is a part of, or becomes one now: that did not build it up, and
-// what it wants of it is a change like any other. So it is of a managed resource and whatever owns that.
+// what it wants of it is a change like any other. A managed resource and its owner are such a pair, too.
 func Adopted(o Objects, how Manner) bool {
 	if o.Old == nil || !Composes(o, how, o.Parent) && !resource.IsManaged(o.Old) {
 		return false

@@ -14,7 +14,7 @@
 //   - manner.go: who calls the engine: webhook or function ([Manner]); the gate of a managed resource ([External]); unusable inputs
 //   - celinput.go: the variables of CEL expressions and selectors; expressions that need all of the parent; the user for the authorizer
 //   - place.go: where a change or an edit is, by keys of list elements, also after these move ([Places])
-//   - parent.go: objects older than their parent, changes while a parent is built up, a parent older in the cache ([Behind])
+//   - parent.go: what a parent builds up ([BuildsUp]) and what it took over ([Adopted]); a parent older in the cache ([Behind])
 //   - namespace.go: refused deletions of an XR or Claim, with its namespace or under its Claim, while managed resources exist below;
 //     of a managed resource while its gate is open for another user
 //   - understood.go: kausality.io annotations in a form that this version does not know ([NotUnderstood])

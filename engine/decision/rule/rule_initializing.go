@@ -13,7 +13,7 @@ import (
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 )
 
-// byInitializing allows what a parent does before it was ever ready.
+// byInitializing allows what a parent does before it was ever ready, but for what it took over ([request.Adopted]).
 func byInitializing(
 	o request.Objects, by request.Writer, how request.Manner, now time.Time, problems *request.Problems,
 ) (finding.Finding, bool) {

@@ -14,7 +14,7 @@
 //   - rule_approval.go: an edit of the object itself that a ChangeApproval approves
 //   - rule_upgrade.go: an UpgradeAllowance in force, but not below an edited parent
 //   - rule_initiator.go: a policy by which the user may initiate; which changes of a root are governed; which fields policies name
-//   - rule_initializing.go: what controllers do below a parent that was never ready
+//   - rule_initializing.go: what controllers do below a parent that was never ready, but to what it takes over ([request.Adopted])
 //   - rule_deletion.go: deletion after the parent's deletion; of a managed resource with a grant ([DeletionGrant]), or if it orphans
 //   - rule_exception.go: an exception in each Enforcement that governs the object
 //   - rule_release.go: a person's write for an orphaned managed resource: release, another owner, a reference from an XR
