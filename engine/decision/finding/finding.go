@@ -163,10 +163,10 @@ type Rule string
 
 // Rules, in the order they are tried.
 const (
-	// RuleApproval is a ChangeApproval of an edit that is stored already.
-	RuleApproval Rule = "Approval"
 	// RuleAllowance is an unconsumed allowance of the parent.
 	RuleAllowance Rule = "Allowance"
+	// RuleApproval is a ChangeApproval of an edit that is stored already.
+	RuleApproval Rule = "Approval"
 	// RuleUpgrade is an active UpgradeAllowance.
 	RuleUpgrade Rule = "UpgradeAllowance"
 	// RuleInitiate is a policy whose mayInitiate subject is the user.

@@ -156,6 +156,18 @@ func CloneMetadata(u *unstructured.Unstructured) {
 	u.Object = object
 }
 
+// WithOwnMetadata returns the same object with separate metadata and annotations; everything else stays shared.
+func WithOwnMetadata(u *unstructured.Unstructured) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: u.Object}
+	CloneMetadata(out)
+
+	if _, ok := resource.Value(u.Object, "metadata", "annotations"); !ok {
+		dropEmptyAnnotations(out)
+	}
+
+	return out
+}
+
 // dropEmptyAnnotations takes the empty map of annotations away.
 func dropEmptyAnnotations(u *unstructured.Unstructured) {
 	if meta := resource.Map(u.Object, "metadata"); len(resource.Map(meta, "annotations")) == 0 {

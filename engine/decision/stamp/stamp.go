@@ -66,9 +66,12 @@ func (a stamp) and(b stamp) stamp {
 	return stamp{allowances: allowance.Merge(a.allowances, b.allowances), entries: append(a.entries, b.entries...)}
 }
 
-// Object stamps the object that is left of a request.
+// Object stamps the object that is left of a request, which itself is not modified.
 func Object(in *input.Inputs, j *rule.Judged, t *hold.Taken) *Stamped {
-	s := &Stamped{Object: in.Objects.New, Kept: in.Proposal.Kept, Overruled: in.Proposal.Overruled}
+	s := &Stamped{Kept: in.Proposal.Kept, Overruled: in.Proposal.Overruled}
+	if in.Objects.New != nil {
+		s.Object = input.WithOwnMetadata(in.Objects.New)
+	}
 
 	if in.Objects.Operation == request.OperationDelete {
 		s.Object = grantDeletion(in, j, s)
