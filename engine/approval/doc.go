@@ -7,7 +7,8 @@
 // Its files:
 //   - admit.go: creation of a ChangeApproval: refusal, stored digests, warnings ([Admit])
 //   - who.go: who may decide: RBAC verbs ([Asker.MayDecide]), service accounts, no requester ([SameEyes])
-//   - plan.go: all writes for the ChangeApprovals of a PendingChange, but those being deleted, in order ([Compute]); allowances of parents; intervals of the checks
+//   - plan.go: all writes for the ChangeApprovals of a PendingChange, but those being deleted, in order ([Compute]); allowances of
+//     parents; intervals of the checks
 //   - input.go: the basis of a plan ([Input]); the parents that count ([ParentRefs])
 //   - change.go: all changes that are held, decided about or granted ([read])
 //   - decide.go: outcome of one change ([decide]); no withdrawal of a change under way

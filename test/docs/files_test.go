@@ -36,7 +36,7 @@ func TestPackagesSayWhatEachOfTheirFilesHas(t *testing.T) {
 			packages++
 
 			var listed []string
-			for _, m := range regexp.MustCompile(`(?m)^  - (\w+\.go): .`).FindAllStringSubmatch(comment, -1) {
+			for _, m := range regexp.MustCompile(`(?m)^ {2}- (\w+\.go): .`).FindAllStringSubmatch(comment, -1) {
 				listed = append(listed, m[1])
 			}
 
@@ -92,7 +92,9 @@ func filesOf(t *testing.T, dir string) (files []string, comment string) {
 			t.Fatal(err)
 		}
 
-		comment += f.Doc.Text() // One file has it.
+		if text := f.Doc.Text(); text != "" { // One file has it.
+			comment = text
+		}
 
 		if name != "doc.go" {
 			files = append(files, name)

@@ -27,9 +27,9 @@ const (
 	// steady is how long it is by default, of so few composite resources.
 	steady    = 20
 	steadyXRs = 20
-	// mostEdits are made in a second, fewer where each composite resource were edited more often than each edited.
-	mostEdits = 5
-	edited    = 20 * time.Second
+	// maxEdits are made in a second, fewer where each composite resource were edited more often than each edited.
+	maxEdits = 5
+	edited   = 20 * time.Second
 )
 
 // TestWhatAFleetCosts makes composite resources, without Kausality and with it, and logs what CPU, memory and writes they take while
@@ -136,7 +136,7 @@ func (f fleet) edit(t *testing.T, during time.Duration) {
 
 	sizes := slices.Repeat([]string{"one"}, f.n)
 
-	every := max(time.Second/mostEdits, edited/time.Duration(f.n))
+	every := max(time.Second/maxEdits, edited/time.Duration(f.n))
 
 	tick := time.NewTicker(every)
 	defer tick.Stop()

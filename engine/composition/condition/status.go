@@ -7,7 +7,7 @@
 // Its files:
 //   - status.go: phase, status and message of the Kausality condition ([Summarize]); when an XR has settled, or is overdue
 //   - message.go: the message within its length limit: held changes, problems, fields of others
-//   - heldtext.go: one held change as text, from all reasons to none, cut to the room there is; its event; the kubectl command that lists it
+//   - heldtext.go: one held change as text, from all reasons to none, cut to the room there is; its event; the command that lists it
 //   - held.go: a held and an allowed change of a composed resource; held changes of the XR itself ([HeldOn])
 //   - listing.go: the content of KausalityState ([List]): held changes with their cause (edit, Composition, pipeline), unstable digests,
 //     and how far approvals are

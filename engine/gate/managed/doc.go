@@ -8,7 +8,8 @@
 // Its files:
 //   - resource.go: kausality.io/gate ([ParseRecord]); current and widest management policies ([Widest]), those of a closed gate;
 //     orphaning; unknown annotations
-//   - serving.go: actions of an allowance that have not served yet ([Resource.Remaining]); Delete for deletions only; edits stored while Kausality was not asked
+//   - serving.go: actions of an allowance that have not served yet ([Resource.Remaining]); Delete for deletions only;
+//     edits stored while Kausality was not asked
 //   - landed.go: whether an allowed change has landed ([Resource.Landed]): Synced, async operations, settle time
 //   - external.go: the part of that in status.atProvider: comparison with spec.forProvider ([Differing]), and the fields of the allowed
 //     change
