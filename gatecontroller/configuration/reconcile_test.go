@@ -315,6 +315,34 @@ func TestAKindThatIsNoLongerGovernedIsReleasedOnceTheWebhookIsNotAsked(t *testin
 	}
 }
 
+// TestTheWebhookIsAskedAboutAKindWhoseDefinitionIsAway as long as a policy names it.
+func TestTheWebhookIsAskedAboutAKindWhoseDefinitionIsAway(t *testing.T) {
+	r, c := cluster(t, interceptor.Funcs{})
+	applied := func() []string {
+		for _, req := range []Request{Kinds, Guards, Watches, Webhooks} {
+			walk(t, r, req)
+		}
+
+		hooks := &admissionregistrationv1.MutatingWebhookConfiguration{}
+		if err := c.Get(t.Context(), client.ObjectKey{Name: v1alpha1.NameWebhooks}, hooks); err != nil {
+			t.Fatal(err)
+		}
+
+		return fixture.Asked(hooks.Webhooks[0].Rules)
+	}
+
+	want := applied()
+	r.Resolver.Discovery = &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}
+
+	if diff := cmp.Diff(want, applied()); diff != "" {
+		t.Errorf("-before, +away:\n%s", diff)
+	}
+
+	if len(r.plan.observed.served) > 0 {
+		t.Errorf("%v is served", r.plan.observed.served)
+	}
+}
+
 func TestWhatCannotBeReadIsRetriedAndPlansNothing(t *testing.T) {
 	r, _ := cluster(t, interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 		return fixture.ErrRefused
