@@ -266,6 +266,8 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 		}
 	}
 
+	large := func(o *Options) { o.MaxBytes = 64 << 20 }
+
 	for name, tc := range map[string]struct {
 		reason string
 		opts   func(*Options)
@@ -285,10 +287,25 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 			map[string]int{"Decision": 2, "InForce": 1, "Dropped": 3},
 		},
 		"Queue": {
-			"What the file is too slow for is left out.", func(*Options) {},
+			"What the file is too slow for is left out.", large,
 			func(t *testing.T, log *Log) {
 				t.Helper()
 				record(log, maxQueued+3)
+			}, reasonQueue,
+			map[string]int{"Decision": maxQueued, "InForce": 1, "Dropped": 3},
+		},
+		"QueuedMeanwhile": {
+			"So is what others are faster than, who fill the queue while it is encoded.", large,
+			func(t *testing.T, log *Log) {
+				t.Helper()
+
+				one := entry(t, "late", 1)
+
+				record(log, maxQueued)
+
+				for range 3 {
+					log.enqueue(one)
+				}
 			}, reasonQueue,
 			map[string]int{"Decision": maxQueued, "InForce": 1, "Dropped": 3},
 		},
@@ -323,12 +340,6 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 			t.Parallel()
 
 			opts, count := options(t), counters()
-			opts.MaxBytes = 1 << 20
-
-			if name == "Queue" {
-				opts.MaxBytes = 64 << 20
-			}
-
 			tc.opts(&opts)
 			log := newLog(opts, count, silent(t))
 
@@ -345,6 +356,10 @@ func TestWhatIsLeftOutIsCounted(t *testing.T) {
 
 			if got := count.dropped(tc.drops); got != 3 {
 				t.Errorf("%s: %d dropped, want 3", tc.reason, got)
+			}
+
+			if got := log.bytes.Load(); got != 0 {
+				t.Errorf("%s\n%d bytes wait of nothing", tc.reason, got)
 			}
 		})
 	}
