@@ -21,7 +21,7 @@ import (
 )
 
 // encoded is the record of a request about a thing, and the request that it is decided again by.
-func encoded(t *testing.T, req request.Request) (line string, again request.Request, masked bool) {
+func encoded(t *testing.T, asked decisionlog.Asked, req request.Request) (line string, again request.Request, masked bool) {
 	t.Helper()
 
 	thing := map[string]any{"apiVersion": "example.org/v1", "kind": "Thing", "metadata": map[string]any{"name": "a"}}
@@ -30,7 +30,7 @@ func encoded(t *testing.T, req request.Request) (line string, again request.Requ
 
 	var encoder decisionlog.Encoder
 
-	entry, err := encoder.Encode(decisionlog.Asked{}, &req, &d)
+	entry, err := encoder.Encode(asked, &req, &d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestWhatAnAuthenticatorKnowsOfAUserIsMasked(t *testing.T) {
 		"example.org/access-token": {secret, secret}, "issuer": {"https://a:" + secret + "@example.org"}, "scopes": {"read", "write"},
 	}
 
-	line, again, masked := encoded(t, request.Request{User: policy.User{Name: "hans", Extra: extra}})
+	line, again, masked := encoded(t, decisionlog.Asked{}, request.Request{User: policy.User{Name: "hans", Extra: extra}})
 	if strings.Contains(line, secret) || !masked {
 		t.Errorf("masked is %v: %s", masked, line)
 	}
@@ -77,7 +77,7 @@ func TestWhatDecidesWhichExternalObjectIsMeantIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	_, again, _ := encoded(t, request.Request{Basis: request.Basis{Settings: request.Settings{Identity: want}}})
+	_, again, _ := encoded(t, decisionlog.Asked{}, request.Request{Basis: request.Basis{Settings: request.Settings{Identity: want}}})
 	if diff := cmp.Diff(want.Texts(), again.Basis.Settings.Identity.Texts()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
@@ -107,7 +107,7 @@ func TestARequestIsReadAsItWasRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			_, again, _ := encoded(t, tc.req)
+			_, again, _ := encoded(t, decisionlog.Asked{}, tc.req)
 
 			if diff := cmp.Diff(tc.req.Basis.Settings, again.Basis.Settings); diff != "" {
 				t.Errorf("%s\nsettings, -want, +got:\n%s", tc.reason, diff)
