@@ -66,6 +66,9 @@ type cluster struct {
 	// served are kinds that somebody serves, beside those of live objects.
 	served []schema.GroupVersionKind
 
+	// meanwhile happens after what is to be written was read, and before it is written.
+	meanwhile func()
+
 	reads   int
 	patches []string
 }
@@ -153,11 +156,46 @@ func (c *cluster) Get(_ context.Context, key client.ObjectKey, obj client.Object
 	return apierrors.NewNotFound(schema.GroupResource{Resource: u.GetKind()}, key.Name)
 }
 
-func (c *cluster) Patch(_ context.Context, _ client.Object, p client.Patch, _ ...client.PatchOption) error {
+func (c *cluster) Patch(_ context.Context, obj client.Object, p client.Patch, _ ...client.PatchOption) error {
 	raw, err := p.Data(nil)
+	if err != nil {
+		return err
+	}
+
+	if c.meanwhile != nil {
+		c.meanwhile()
+	}
+
+	if err := c.outdated(obj, raw); err != nil {
+		return err
+	}
+
 	c.patches = append(c.patches, string(raw))
 
-	return err
+	return nil
+}
+
+// outdated is the error of a patch of a version that is not there, or not any more.
+func (c *cluster) outdated(obj client.Object, raw []byte) error {
+	var of metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &of); err != nil {
+		return err
+	}
+
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	resource := schema.GroupResource{Resource: gvk.Kind}
+
+	for _, o := range c.live {
+		switch {
+		case o.GroupVersionKind() != gvk || o.GetName() != obj.GetName():
+		case o.GetResourceVersion() != of.ResourceVersion:
+			return apierrors.NewConflict(resource, o.GetName(), errBoom)
+		default:
+			return nil
+		}
+	}
+
+	return apierrors.NewNotFound(resource, obj.GetName())
 }
 
 // Status is written like the rest.

@@ -5,6 +5,7 @@ package webhook_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -77,6 +78,42 @@ func (s *strict) Authorize(ctx context.Context, _ authorizer.Attributes) (author
 	return authorizer.DecisionAllow, "", nil
 }
 
+// What is scaled, before and after that.
+const (
+	twoScaled = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web, namespace: shop, uid: u, generation: 3, resourceVersion: "7"},
+		spec: {replicas: 2}}`
+	threeScaled = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web, namespace: shop, uid: u, generation: 4, resourceVersion: "7"},
+		spec: {replicas: 3}}`
+)
+
+// scale has anna be allowed to scale it to three.
+func scale(t *testing.T, judge *webhook.Judge, scaler *webhook.Scaler) {
+	t.Helper()
+
+	review := toScale(t)
+	review.UserInfo.Username, review.Resource.Resource = "anna", "replicasets"
+
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+
+	rsp := (&webhook.Mutator{Judge: judge, Scaler: scaler}).Handle(ctx, admission.Request{AdmissionRequest: *review})
+	if !rsp.Allowed || len(rsp.Warnings) > 0 {
+		t.Fatalf("allowed %t: %v", rsp.Allowed, rsp.Warnings)
+	}
+}
+
+// follow waits for what follows.
+func follow(t *testing.T, scaler *webhook.Scaler) {
+	t.Helper()
+
+	done, stop := context.WithCancel(t.Context())
+	stop()
+
+	if err := scaler.Start(done); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestWhatAScalingGivesFollowsItThoughTheRequestHasEnded: it is decided anew then, and what
 // is not known at that moment is no edit of whoever was allowed to.
 func TestWhatAScalingGivesFollowsItThoughTheRequestHasEnded(t *testing.T) {
@@ -105,11 +142,6 @@ func TestWhatAScalingGivesFollowsItThoughTheRequestHasEnded(t *testing.T) {
 		"Together":        {"All of that together.", params + permission, asks, 12, 2 * time.Second},
 	}
 
-	replicaSet := func(replicas, generation string) *unstructured.Unstructured {
-		return manifest(t, "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: web, namespace: shop, uid: u, generation: "+generation+
-			`, resourceVersion: "7"}, spec: {replicas: `+replicas+"}}")
-	}
-
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -117,7 +149,7 @@ func TestWhatAScalingGivesFollowsItThoughTheRequestHasEnded(t *testing.T) {
 					tc.match+"}, allow: [{kind: Pod, mutations: [create]}], "+tc.spec+"}}")
 				c := &strict{cluster: &cluster{policies: policies}}
 				c.params = []*unstructured.Unstructured{manifest(t, "{apiVersion: platform.example.org/v1, kind: Palette, metadata: {name: default, namespace: platform}}")}
-				c.live = []*unstructured.Unstructured{replicaSet("2", "3"), manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")}
+				c.live = []*unstructured.Unstructured{manifest(t, twoScaled), manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")}
 
 				judge := c.judge(t, time.Now())
 				judge.Live, judge.Authorizer = c, c
@@ -127,16 +159,8 @@ func TestWhatAScalingGivesFollowsItThoughTheRequestHasEnded(t *testing.T) {
 
 				scaler := webhook.NewScaler(c.mapper())
 
-				review := toScale(t)
-				review.UserInfo.Username, review.Resource.Resource = "anna", "replicasets"
-
 				// 1. It is allowed, and the request ends.
-				ctx, end := context.WithCancel(t.Context())
-				if rsp := (&webhook.Mutator{Judge: judge, Scaler: scaler}).Handle(ctx, admission.Request{AdmissionRequest: *review}); !rsp.Allowed || len(rsp.Warnings) > 0 {
-					t.Fatalf("%s\nallowed %t: %v", tc.reason, rsp.Allowed, rsp.Warnings)
-				}
-
-				end()
+				scale(t, judge, scaler)
 
 				// 2. It is stored. What was read before is no longer good.
 				time.Sleep(tc.stored)
@@ -144,16 +168,11 @@ func TestWhatAScalingGivesFollowsItThoughTheRequestHasEnded(t *testing.T) {
 				past.Store(int64(time.Minute))
 
 				c.mu.Lock()
-				c.refuses, c.live[0] = tc.refuses, replicaSet("3", "4")
+				c.refuses, c.live[0] = tc.refuses, manifest(t, threeScaled)
 				c.mu.Unlock()
 
 				// 3. What it gives follows, and nothing else.
-				done, stop := context.WithCancel(t.Context())
-				stop()
-
-				if err := scaler.Start(done); err != nil {
-					t.Fatal(err)
-				}
+				follow(t, scaler)
 
 				got := strings.Join(c.patches, "\n")
 				if len(c.patches) != 1 || !strings.Contains(got, "kind: Pod") || strings.Contains(got, v1alpha1.AnnotationHeld) {
@@ -162,6 +181,61 @@ func TestWhatAScalingGivesFollowsItThoughTheRequestHasEnded(t *testing.T) {
 
 				if c.refuses > 0 {
 					t.Errorf("%s\nit was to fail %d times more", tc.reason, c.refuses)
+				}
+			})
+		})
+	}
+}
+
+// TestWhatAScalingGivesIsWrittenThoughOthersAreFaster and to nothing but what was scaled.
+func TestWhatAScalingGivesIsWrittenThoughOthersAreFaster(t *testing.T) {
+	const (
+		soon    = 5 * time.Second // It is tried for three times as long.
+		scaling = `{metadata: {name: replicas}, spec: {match: {kind: ReplicaSet, fields: [spec.replicas]},
+			subjects: [{kind: User, name: anna, mayInitiate: true}], allow: [{kind: Pod, mutations: [create]}]}}`
+	)
+
+	// version is what was scaled at a version, and another what has its name by then.
+	version := func(n int) string { return strings.Replace(threeScaled, `"7"`, strconv.Quote(strconv.Itoa(7+n)), 1) }
+	another := func(int) string { return strings.Replace(version(1), "uid: u", "uid: v", 1) }
+
+	for name, tc := range map[string]struct {
+		reason string
+		// stored is what is stored, and there what is there at each try to write what it gives.
+		stored  string
+		there   func(n int) string
+		written string
+	}{
+		"Never":       {"It is written once.", version(0), func(int) string { return version(0) }, `"resourceVersion":"7"`},
+		"Often":       {"It is tried again.", version(0), func(n int) string { return version(min(n, 8)) }, `"resourceVersion":"15"`},
+		"Another":     {"It was deleted, and there is another one.", another(0), another, ""},
+		"AnotherThen": {"It is by the time that it is written.", version(0), another, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, n := &strict{cluster: &cluster{policies: fixture.Documents[v1alpha1.AllowancePolicy](t, scaling)}}, 0
+				c.live = []*unstructured.Unstructured{manifest(t, twoScaled), manifest(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")}
+				c.meanwhile = func() {
+					n++
+					c.live[0] = manifest(t, tc.there(n))
+				}
+
+				judge, scaler := c.judge(t, time.Now()), webhook.NewScaler(c.mapper())
+				judge.Live = c
+
+				scale(t, judge, scaler)
+
+				c.mu.Lock()
+				c.live[0] = manifest(t, tc.stored)
+				c.mu.Unlock()
+
+				begun := time.Now()
+
+				follow(t, scaler)
+
+				all := strings.Join(c.patches, "\n")
+				if took := time.Since(begun); took > soon || tc.written == "" && all != "" || !strings.Contains(all, tc.written) || len(c.patches) > 1 {
+					t.Errorf("%s\nwrote %q after %s", tc.reason, all, took)
 				}
 			})
 		})

@@ -78,11 +78,14 @@ spec: {resourceRef: {apiVersion: example.org/v1, kind: XDatabase, name: prod-x}}
 `
 )
 
-func TestAReviewOfADeletionHasNothingWrittenButWhatTheLiveObjectGives(t *testing.T) {
-	granted := strings.Replace(strings.Replace(liveClaim, `"7"`, `"8"`, 1), `kausality.io/initialized: '{"v":1}'`,
+// grantedClaim is the live Claim once it is written down that hans deletes it.
+func grantedClaim() string {
+	return strings.Replace(strings.Replace(liveClaim, `"7"`, `"8"`, 1), `kausality.io/initialized: '{"v":1}'`,
 		`kausality.io/initialized: '{"v":1}', kausality.io/allowances: "[{kind: XDatabase, mutation: delete, generation: 3, initiator: hans, policy: deletes, id: '3.0', source: {type: Deletion, name: deletes}, `+
 			`trace: [{kind: Database, name: prod, generation: 3, field: delete}]}]"`, 1)
+}
 
+func TestAReviewOfADeletionHasNothingWrittenButWhatTheLiveObjectGives(t *testing.T) {
 	cases := map[string]struct {
 		reason       string
 		review, live string
@@ -112,7 +115,7 @@ func TestAReviewOfADeletionHasNothingWrittenButWhatTheLiveObjectGives(t *testing
 		},
 		"WrittenBefore": {
 			reason: "Who was asked before has written it down: nothing is left to write, and the deletion goes on.",
-			review: liveClaim, live: granted, allowed: true,
+			review: liveClaim, live: grantedClaim(), allowed: true,
 		},
 	}
 
