@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,8 +41,8 @@ type harness struct {
 
 	client client.WithWatch
 	reg    *prometheus.Registry
-	// unwatched are kinds that are not in the cache.
-	unwatched map[string]bool
+	// unwatched are kinds that are not in the cache, and lacking objects of others, as KIND NAME.
+	unwatched, lacking map[string]bool
 	// writes are those to the API server, as VERB KIND NAME, and live what was read from it.
 	writes, live []string
 	// fail are errors of requests, by VERB KIND.
@@ -56,7 +57,7 @@ func newHarness(t *testing.T, texts ...string) *harness {
 
 	h := &harness{
 		now: time.Date(2026, 3, 5, 12, 0, 0, 0, time.UTC), reg: prometheus.NewRegistry(),
-		unwatched: map[string]bool{}, fail: map[string]error{},
+		unwatched: map[string]bool{}, lacking: map[string]bool{}, fail: map[string]error{},
 	}
 
 	scheme := runtime.NewScheme()
@@ -147,6 +148,10 @@ func newReconciler(t *testing.T, h *harness, mapper meta.RESTMapper) *Reconciler
 				return err
 			}
 
+			if err := h.another(ctx, obj, opts); err != nil {
+				return err
+			}
+
 			return c.Delete(ctx, obj, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
@@ -182,9 +187,14 @@ func newReconciler(t *testing.T, h *harness, mapper meta.RESTMapper) *Reconciler
 
 	cached := interceptor.NewClient(h.client, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			name := obj.GetObjectKind().GroupVersionKind().Kind + " " + key.Name
+			if h.lacking[name] {
+				return apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+			}
+
 			err := c.Get(ctx, scoped(key, obj), obj, opts...)
 			if h.read != nil {
-				h.read(obj.GetObjectKind().GroupVersionKind().Kind + " " + key.Name)
+				h.read(name)
 			}
 
 			return err
@@ -206,6 +216,24 @@ func newReconciler(t *testing.T, h *harness, mapper meta.RESTMapper) *Reconciler
 			},
 		},
 	}).Init(m)
+}
+
+// another is the conflict of a deletion of an object that has another UID by now, as the API server says.
+func (h *harness) another(ctx context.Context, obj client.Object, opts []client.DeleteOption) error {
+	var by client.DeleteOptions
+
+	by.ApplyOptions(opts)
+
+	now := &v1alpha1.PendingChange{}
+	if err := h.client.Get(ctx, client.ObjectKeyFromObject(obj), now); err != nil || by.Preconditions == nil {
+		return err
+	}
+
+	if uid := by.Preconditions.UID; uid != nil && *uid != now.UID {
+		return apierrors.NewConflict(schema.GroupResource{}, obj.GetName(), nil)
+	}
+
+	return nil
 }
 
 // restart has the manager forget all it knows, and hear of PendingChanges.
