@@ -171,7 +171,7 @@ func (c *Reconciler) Controller(cch cache.Cache, log logr.Logger) (controller.Ty
 
 // sources are all that the configuration follows from.
 func (c *Reconciler) sources(cch cache.Cache) []source.TypedSource[Request] {
-	specs := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})
+	specs := predicate.Or(object.SpecChanged(), predicate.LabelChangedPredicate{})
 
 	crds := &metav1.PartialObjectMetadata{}
 	crds.SetGroupVersionKind(extv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))

@@ -15,9 +15,13 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -203,3 +207,22 @@ func patiently(r reconcile.Reconciler) patient[reconcile.Request] {
 }
 
 var errBroken = errors.New("the source is broken")
+
+func TestWhatWasMadeAgainWhileItWasNotWatchedCountsAsChanged(t *testing.T) {
+	of := func(uid types.UID, generation int64) client.Object {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid, Generation: generation}}
+	}
+
+	for name, tc := range map[string]struct {
+		now  client.Object
+		want bool
+	}{
+		"Status":    {of("a", 1), false},
+		"Spec":      {of("a", 2), true},
+		"MadeAgain": {of("b", 1), true},
+	} {
+		if got := SpecChanged().Update(event.UpdateEvent{ObjectOld: of("a", 1), ObjectNew: tc.now}); got != tc.want {
+			t.Errorf("%s: changed %v, want %v", name, got, tc.want)
+		}
+	}
+}

@@ -52,7 +52,7 @@ const guardTakes = 10 * time.Second
 func (r Bindings) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
 	return object.NewController("allowancebinding", r, controller.Options{Logger: log},
 		source.Kind(c, client.Object(&v1alpha1.AllowanceBinding{}), &handler.EnqueueRequestForObject{},
-			predicate.Predicate(predicate.GenerationChangedPredicate{})),
+			object.SpecChanged()),
 		source.Kind(c, client.Object(&v1alpha1.AllowancePolicy{}), handler.EnqueueRequestsFromMapFunc(r.of), predicate.Predicate(predicate.Funcs{
 			UpdateFunc: func(e event.UpdateEvent) bool { return reported(e.ObjectOld) != reported(e.ObjectNew) },
 		})))

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -74,7 +73,7 @@ func NewExceptions(
 // Controller makes the controller of exceptions.
 func (x *Exceptions) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
 	return object.NewController("exceptions", x, controller.Options{Logger: log}, source.Kind(c, client.Object(&v1alpha1.Enforcement{}),
-		&handler.EnqueueRequestForObject{}, predicate.Predicate(predicate.GenerationChangedPredicate{})))
+		&handler.EnqueueRequestForObject{}, object.SpecChanged()))
 }
 
 // Values of the metric that warns.

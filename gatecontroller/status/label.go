@@ -58,7 +58,7 @@ func LabelWindows(c client.Client) *Labels {
 
 // Controller makes the controller of the labels.
 func (r *Labels) Controller(c cache.Cache, log logr.Logger) (controller.Controller, error) {
-	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{})
+	changed := predicate.Or(object.SpecChanged(), predicate.LabelChangedPredicate{})
 
 	return object.NewController("labels of "+strings.ToLower(r.kind), r, controller.Options{Logger: log},
 		source.Kind(c, r.empty(), &handler.EnqueueRequestForObject{}, changed))

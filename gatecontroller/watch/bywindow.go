@@ -52,7 +52,8 @@ func changed(from, to client.Object) bool {
 	before, ok := from.(*v1alpha1.UpgradeAllowance)
 	now, both := to.(*v1alpha1.UpgradeAllowance)
 
-	return ok && both && (before.GetGeneration() != now.GetGeneration() || before.Status.Active != now.Status.Active ||
+	return ok && both && (before.GetUID() != now.GetUID() || before.GetGeneration() != now.GetGeneration() ||
+		before.Status.Active != now.Status.Active ||
 		before.Status.ObservedGeneration != now.Status.ObservedGeneration)
 }
 

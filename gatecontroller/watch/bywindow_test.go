@@ -30,6 +30,7 @@ func TestGatesAreReconciledOnceAWindowIsInForceOrNotAnyMore(t *testing.T) {
 	}{
 		"Same":       {"Nothing has happened.", same, false},
 		"Generation": {"It asks for something else.", func(u *v1alpha1.UpgradeAllowance) { u.SetGeneration(2) }, true},
+		"MadeAgain":  {"It is another of the name.", func(u *v1alpha1.UpgradeAllowance) { u.SetUID("another") }, true},
 		"Active":     {"It is in force.", func(u *v1alpha1.UpgradeAllowance) { u.Status.Active = true }, true},
 		"Observed":   {"It was looked at.", func(u *v1alpha1.UpgradeAllowance) { u.Status.ObservedGeneration = 1 }, true},
 	}

@@ -109,7 +109,7 @@ func (in *Inputs) Ready(*http.Request) error {
 func (in *Inputs) Changed() { in.stale.Store(true) }
 
 // handler notes that something changed; of most kinds the status does not
-// matter.
+// matter. What was deleted and made again is an update where the watch missed that.
 func (in *Inputs) handler(status bool) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { in.stale.Store(true) },
@@ -118,7 +118,7 @@ func (in *Inputs) handler(status bool) toolscache.ResourceEventHandler {
 			was, _ := old.(client.Object)
 			is, _ := obj.(client.Object)
 
-			if status || was == nil || is == nil || was.GetGeneration() != is.GetGeneration() {
+			if status || was == nil || is == nil || was.GetUID() != is.GetUID() || was.GetGeneration() != is.GetGeneration() {
 				in.stale.Store(true)
 			}
 		},

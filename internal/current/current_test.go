@@ -137,6 +137,13 @@ func TestWhatAnInformerHearsOfIsReadAgain(t *testing.T) {
 			"A window is active by its status.", func(i *controllertest.FakeInformer) { i.Update(object(1), object(1)) },
 			[]string{v1alpha1.KindUpgrade},
 		},
+		"MadeAgain": {
+			"It was deleted and made again while it was not watched.", func(i *controllertest.FakeInformer) {
+				again := object(1)
+				again.SetUID("another")
+				i.Update(object(1), again)
+			}, all,
+		},
 		"Deleted": {"There is one less.", func(i *controllertest.FakeInformer) { i.Delete(object(1)) }, all},
 	} {
 		t.Run(name, func(t *testing.T) {
