@@ -93,6 +93,8 @@ func TestWhatAManagedResourceLeavesBehindIsOnRecordBeforeItGoes(t *testing.T) {
 		waits, recorded, released bool
 		told                      string
 		err                       error
+		// cached is the object as the cache shows it; as it is where empty.
+		cached string
 	}{
 		"Asked":      {reason: "The provider deletes what it stands for: nothing is left.", object: bucket(going, "managementPolicies: ['*']"), gated: true, released: true},
 		"Awaited":    {reason: "Its gate is going to open.", object: bucket(going+grant, "managementPolicies: [Observe]"), gated: true, waits: true},
@@ -102,6 +104,14 @@ func TestWhatAManagedResourceLeavesBehindIsOnRecordBeforeItGoes(t *testing.T) {
 		"Refused":    {reason: "Anything else is tried again before it goes.", object: bucket(going, "managementPolicies: [Observe]"), gated: true, create: fixture.ErrRefused, err: fixture.ErrRefused},
 		"Stays":      {reason: "What is not being deleted stays.", object: bucket(", finalizers: ["+v1alpha1.Finalizer+"]", "managementPolicies: [Observe]"), gated: true},
 		"Gone":       {reason: "What is gone leaves nothing."},
+		"BehindItsGrant": {
+			reason: "The cache does not show yet that its deletion is allowed.", object: bucket(going+grant, "managementPolicies: [Observe]"),
+			cached: bucket(going, "managementPolicies: [Observe]"), gated: true, waits: true,
+		},
+		"BehindItsGate": {
+			reason: "Nor that its gate has closed.", object: bucket(going, "managementPolicies: [Observe]"),
+			cached: bucket(going, "managementPolicies: ['*']"), gated: true, recorded: true, released: true, told: "Secret kausality-system/",
+		},
 	}
 
 	for name, tc := range cases {
@@ -116,7 +126,13 @@ func TestWhatAManagedResourceLeavesBehindIsOnRecordBeforeItGoes(t *testing.T) {
 
 			e, c, reg := leaving(t, tc.create, objects...)
 
-			waits, err := e.Release(t.Context(), u, tc.gated)
+			cached := u
+			if tc.cached != "" {
+				cached = fixture.Parse(t, tc.cached)
+				e.writer.Client = behind{c, cached}
+			}
+
+			waits, err := e.Release(t.Context(), cached, tc.gated)
 			if waits != tc.waits || !errors.Is(err, tc.err) {
 				t.Errorf("%s\nwaits %v, %v", tc.reason, waits, err)
 			}
@@ -251,6 +267,8 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 		waits bool
 		// foreground is whether it still waits for what it owns.
 		foreground bool
+		// cached is the parent as the cache shows it; as it is where empty.
+		cached string
 	}{
 		"Granted": {reason: "Its deletion was granted: the child gets what that gives.", parent: xr(going + granted), released: true, grant: true},
 		"Begun": {
@@ -266,6 +284,17 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 		},
 		"Orphans": {reason: "Who orphans what it owns gives it nothing.", parent: xr(strings.Replace(going, "other", "orphan", 1)), released: true},
 		"Stays":   {reason: "What is not being deleted stays.", parent: xr("finalizers: [" + v1alpha1.Finalizer + "]")},
+		"Composing": {
+			reason: "Crossplane composes until its own finalizer is gone, and would call off what is given before.",
+			parent: xr(strings.Replace(going, "other", "composite.apiextensions.crossplane.io", 1) + granted),
+		},
+		"BehindItsGrant": {
+			reason: "The cache does not show the grant yet.", parent: xr(going + granted), cached: xr(going), released: true, grant: true,
+		},
+		"BehindItsReferences": {
+			reason: "Nor what it owns.", parent: xr(going + granted), cached: strings.Replace(xr(going+granted), refs, "spec: {}", 1),
+			released: true, grant: true,
+		},
 		"Awaits": {
 			reason: "What its own owner gives has not come yet.", parent: xr(going + below), owner: above(going), waits: true,
 		},
@@ -283,7 +312,13 @@ func TestTheOwnerOfAGatedResourceGoesOnceThatKnowsWhatItMeans(t *testing.T) {
 
 			o, c := owning(t, objects...)
 
-			if waits, err := o.Release(t.Context(), parent); err != nil || waits != tc.waits {
+			cached := parent
+			if tc.cached != "" {
+				cached = fixture.Parse(t, tc.cached)
+				o.Client = behind{c, cached}
+			}
+
+			if waits, err := o.Release(t.Context(), cached); err != nil || waits != tc.waits {
 				t.Fatalf("%s\nwaits: %t, %v", tc.reason, waits, err)
 			}
 

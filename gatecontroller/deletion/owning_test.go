@@ -6,6 +6,7 @@ package deletion
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,11 +21,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/engine/decision/request"
 	"github.com/kausality-io/kausality-crossplane/engine/gate"
+	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/engine/resource"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/judging"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
@@ -46,7 +49,7 @@ func parentOf(t *testing.T, u *unstructured.Unstructured) resource.Reference {
 
 // owning makes Owners of a cluster with some objects and a policy: the deletion of a
 // Store allows that of its Buckets, in the system outside, too.
-func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client) {
+func owning(t *testing.T, objects ...client.Object) (*Owners, client.WithWatch) {
 	t.Helper()
 
 	scheme := runtime.NewScheme()
@@ -83,6 +86,24 @@ func owning(t *testing.T, objects ...client.Object) (*Owners, client.Client) {
 		Ungoverned: func(schema.GroupKind) bool { return false },
 		Judge:      &judging.Judge{Inputs: current.Of(c), Live: c, Mapper: mapper, Settings: request.Settings{}, Now: now},
 	}, c
+}
+
+// behind is a client whose cache shows an object as it was.
+type behind struct {
+	client.Client
+
+	was *unstructured.Unstructured
+}
+
+func (b behind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok || key != client.ObjectKeyFromObject(b.was) || u.GroupVersionKind() != b.was.GroupVersionKind() {
+		return b.Client.Get(ctx, key, obj, opts...)
+	}
+
+	b.was.DeepCopyInto(u)
+
+	return nil
 }
 
 func TestTheOwnerOfAGatedResourceWaitsForUs(t *testing.T) {
@@ -128,5 +149,39 @@ func TestTheOwnerOfAGatedResourceWaitsForUs(t *testing.T) {
 				t.Errorf("%s\nfinalizers %v, watched %v", tc.reason, live.GetFinalizers(), o.Watches.Kinds())
 			}
 		})
+	}
+}
+
+// TestAnOwnerWhoseKindIsReleasedMeanwhileIsWatchedAgain because its finalizer came too late to be taken off with the others.
+func TestAnOwnerWhoseKindIsReleasedMeanwhileIsWatchedAgain(t *testing.T) {
+	const metadata = ", namespace: a, ownerReferences: [{apiVersion: shop.example.org/v1, kind: Store, name: s, uid: s, controller: true}]"
+
+	store := fixture.Parse(t, "{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: s, namespace: a, uid: s}}")
+	child := fixture.Parse(t, bucket(metadata, "managementPolicies: [Observe]"))
+	o, c := owning(t, store, child)
+	served := []kind.Served{{GVK: child.GroupVersionKind(), Managed: true}}
+	o.Watches.Release, o.Watches.Dropped = o.ReleaseAll, func(schema.GroupKind) {}
+
+	watched := func() bool { return slices.Contains(o.Watches.Kinds(), store.GroupVersionKind()) }
+	o.Client = interceptor.NewClient(c, interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if !watched() {
+				t.Error("the kind is not watched before its object waits for us")
+			}
+
+			if err := o.Watches.Prune(ctx, served, served); err != nil || watched() {
+				t.Errorf("released: %t, %v", !watched(), err)
+			}
+
+			return c.Apply(ctx, obj, opts...)
+		},
+	})
+
+	if err := o.EnsureFinalizer(t.Context(), child); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(store), store); err != nil || !object.HasFinalizer(store) || !watched() {
+		t.Errorf("finalizers %v, %v; its kind is watched: %t", store.GetFinalizers(), err, watched())
 	}
 }
