@@ -22,11 +22,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/kausality-io/kausality-crossplane/engine/composition/condition"
 	"github.com/kausality-io/kausality-crossplane/engine/kind"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/discovery"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/watch"
 	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
+
+// watching makes Watches of a cache.
+func watching(t *testing.T, c *fixture.Cache, now func() time.Time) *watch.Watches {
+	t.Helper()
+
+	c.FakeInformers = &informertest.FakeInformers{Scheme: newScheme(t)}
+	w := watch.NewWatches(c, now)
+	w.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
+		return reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
+	}
+
+	t.Cleanup(w.Stop)
+
+	return w
+}
 
 // gated is a cluster with gates, XRs of a Composition that runs the function, and what
 // they compose.
@@ -47,12 +63,7 @@ func gated(t *testing.T, texts ...string) (*Reconciler, []kind.Served) {
 		objects = append(objects, *fixture.Parse(t, text))
 	}
 
-	w := watch.NewWatches(&fixture.Cache{FakeInformers: &informertest.FakeInformers{Scheme: newScheme(t)}, Objects: objects}, r.Watches.Now)
-	w.Object = func(schema.GroupVersionKind) reconcile.Reconciler {
-		return reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
-	}
-
-	t.Cleanup(w.Stop)
+	w := watching(t, &fixture.Cache{Objects: objects}, r.Watches.Now)
 
 	r.Gated, r.Watches, r.guarded = true, w, map[schema.GroupResource]bool{}
 	r.Composed = &discovery.Kinds{Functions: []string{"function-kausality"}, Watches: w, Prompt: watch.NewPrompt()}
@@ -167,16 +178,17 @@ func TestAKindIsGatedThatXRsComposeAndAsLongAsSomethingIsLeft(t *testing.T) {
 	}
 }
 
+// left is an XR whose revision does not run the function any more, as its condition does not say yet.
+const (
+	plain = `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositionRevision, metadata: {name: stores-2},
+		spec: {compositeTypeRef: {apiVersion: shop.example.org/v1, kind: XStore}, pipeline: [{step: o, functionRef: {name: other}}]}}`
+	left = `{apiVersion: shop.example.org/v1, kind: XStore, metadata: {name: left, uid: l},
+		spec: {crossplane: {compositionRevisionRef: {name: stores-2}}},
+		status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message: "generation 1: settled"}]}}`
+)
+
 // TestAnXRIsReconciledOnceItsRevisionDoesNotRunTheFunction though nothing has changed of the XR itself.
 func TestAnXRIsReconciledOnceItsRevisionDoesNotRunTheFunction(t *testing.T) {
-	const (
-		plain = `{apiVersion: apiextensions.crossplane.io/v1, kind: CompositionRevision, metadata: {name: stores-2},
-			spec: {compositeTypeRef: {apiVersion: shop.example.org/v1, kind: XStore}, pipeline: [{step: o, functionRef: {name: other}}]}}`
-		left = `{apiVersion: shop.example.org/v1, kind: XStore, metadata: {name: left, uid: l},
-			spec: {crossplane: {compositionRevisionRef: {name: stores-2}}},
-			status: {conditions: [{type: Kausality, status: "True", reason: Allowed, message: "generation 1: settled"}]}}`
-	)
-
 	synctest.Test(t, func(t *testing.T) {
 		r, served := gated(t, revisionThatRuns, plain, storeOfABucket, left)
 
@@ -208,6 +220,37 @@ func TestAnXRIsReconciledOnceItsRevisionDoesNotRunTheFunction(t *testing.T) {
 			t.Error("no XR is reconciled")
 		}
 	})
+}
+
+// TestAnXRThatChangesItsRevisionMeanwhileIsJudgedByWhatWasFound because it is either in the last list or changes after that.
+func TestAnXRThatChangesItsRevisionMeanwhileIsJudgedByWhatWasFound(t *testing.T) {
+	r, served := gated(t)
+	xr := fixture.Parse(t, left)
+
+	// Whether the XR would report that the function does not run, at each list of XRs.
+	var reports []bool
+
+	w := watching(t, &fixture.Cache{
+		Objects: []unstructured.Unstructured{*fixture.Parse(t, revisionThatRuns), *fixture.Parse(t, plain), *xr},
+		Listing: func(kind string) {
+			if kind == xr.GetKind() {
+				reports = append(reports, condition.NotRun(xr, r.Composed.Runs()) != "")
+			}
+		},
+	}, r.Watches.Now)
+	r.Watches, r.Composed.Watches = w, w
+
+	if err := w.Run(t.Context(), served[:2]); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, _, err := r.findGated(t.Context(), served, nil); err != nil {
+		t.Fatal(err)
+	}
+
+	if diff := cmp.Diff([]bool{false, true}, reports); diff != "" {
+		t.Errorf("reports at each list of XRs, -want, +got:\n%s", diff)
+	}
 }
 
 func TestTheConfigurationFollowsFromAllThatItIsPlannedFrom(t *testing.T) {
