@@ -5,6 +5,7 @@ package windows
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
 	"github.com/kausality-io/kausality-crossplane/gatecontroller/object"
+	"github.com/kausality-io/kausality-crossplane/test/fixture"
 )
 
 // TestAWindowIsNotReportedTwiceWhileTheCacheIsBehind has a cache that shows a
@@ -94,5 +96,48 @@ func TestAWindowIsNotReportedTwiceWhileTheCacheIsBehind(t *testing.T) {
 
 	if diff := cmp.Diff([]string{"KausalityWindowResumed"}, got); diff != "" {
 		t.Errorf("events: -want, +got:\n%s", diff)
+	}
+}
+
+// TestAWindowIsReportedThoughWeAreStoppedMeanwhile because its event comes before the status that says so.
+func TestAWindowIsReportedThoughWeAreStoppedMeanwhile(t *testing.T) {
+	for _, at := range []string{"the event", "the status"} {
+		t.Run("at "+at, func(t *testing.T) {
+			refuse := at
+			w, c := looking(t, interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					if refuse == "the event" {
+						return fixture.ErrRefused
+					}
+
+					return c.Create(ctx, obj, opts...)
+				},
+				SubResourcePatch: func(
+					ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption,
+				) error {
+					if refuse == "the status" {
+						return fixture.ErrRefused
+					}
+
+					return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+				},
+			}, nil, windowText("w", "2026-01-01T11:00:00Z", "2026-01-01T13:00:00Z", ""))
+
+			for _, refuse = range []string{at, ""} {
+				_, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "w"}})
+				if errors.Is(err, fixture.ErrRefused) != (refuse != "") {
+					t.Fatalf("refused %q: %v", refuse, err)
+				}
+			}
+
+			u, list := &v1alpha1.UpgradeAllowance{}, &eventsv1.EventList{}
+			if err := errors.Join(c.Get(t.Context(), client.ObjectKey{Name: "w"}, u), c.List(t.Context(), list)); err != nil {
+				t.Fatal(err)
+			}
+
+			if n := len(list.Items); n != 1 || !u.Status.Active {
+				t.Errorf("%d events, want 1; active %t", n, u.Status.Active)
+			}
+		})
 	}
 }

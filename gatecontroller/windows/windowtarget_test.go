@@ -21,12 +21,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/kausality-io/kausality-crossplane/apis/v1alpha1"
@@ -220,6 +222,53 @@ func TestOneWatchServesAllWindowsThatDependOnTheSame(t *testing.T) {
 	if _, _, err := w.targets.observe(t.Context(), "a", target{gvk: gvkOf("Pod"), labels: "a b c"}, start); err == nil {
 		t.Error("labels that are none can be watched")
 	}
+}
+
+// TestAWindowStaysInForceUntilTheWatchOfItsPodsHasBegun in a manager that is another one since.
+func TestAWindowStaysInForceUntilTheWatchOfItsPodsHasBegun(t *testing.T) {
+	const pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: a, labels: {app: x}}, " +
+		"spec: {containers: [{name: c, image: 'example.org/i:v2'}]}, status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}}"
+
+	w, c := looking(t, interceptor.Funcs{}, []string{pod}, windowText("w", "2026-01-01T11:00:00Z", "2026-01-01T13:00:00Z",
+		", activateWhen: {image: 'example.org/i:v2', podSelector: {namespace: a, labels: {app: x}}}"))
+	now := start
+	w.now = func() time.Time { return now }
+
+	look := func(when string, active bool, again time.Duration) {
+		t.Helper()
+
+		got, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Name: "w"}})
+		if err != nil || got.RequeueAfter != again {
+			t.Errorf("%s: again after %s, want %s; %v", when, got.RequeueAfter, again, err)
+		}
+
+		u := &v1alpha1.UpgradeAllowance{}
+		if err := c.Get(t.Context(), client.ObjectKey{Name: "w"}, u); err != nil || u.Status.Active != active {
+			t.Errorf("%s: active %t (%s), want %t; %v", when, u.Status.Active, u.Status.Reason, active, err)
+		}
+	}
+
+	look("before", true, evaluateEvery)
+
+	// The next manager knows no pods before its watch has begun.
+	informer := controllertest.NewFakeInformer()
+	cached := &fixture.Cache{FakeInformers: &informertest.FakeInformers{
+		Scheme: w.targets.scheme, InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{gvkOf("Pod"): informer},
+	}}
+	w.targets.stop()
+	w.targets.newCache = func(*rest.Config, cache.Options) (cache.Cache, error) { return cached, nil }
+
+	look("at once", true, syncSoon)
+
+	now = start.Add(syncPatience)
+	look("in time", true, syncSoon)
+
+	now = now.Add(syncSoon)
+	look("too late", false, syncSoon)
+
+	cached.Objects = []unstructured.Unstructured{*fixture.Parse(t, pod)}
+	informer.Synced()
+	look("begun", true, evaluateEvery)
 }
 
 func TestWindowsAreReconciledOnceTheirReadinessIsAnother(t *testing.T) {
