@@ -45,8 +45,10 @@ func TestAKindWhoseDefinitionIsAwayIsStillStamped(t *testing.T) {
 				return Awaited(GovernedKinds(want, named, nil), before, want.Names())
 			}
 
-			var got []string
-			for _, k := range stamped(tc.served, stamped(all, nil, fixture.ClaimPolicy), tc.policy) {
+			after := stamped(tc.served, stamped(all, nil, fixture.ClaimPolicy), tc.policy)
+
+			got := make([]string, 0, len(after))
+			for _, k := range after {
 				got = append(got, k.Served.GVK.String())
 			}
 

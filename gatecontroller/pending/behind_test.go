@@ -90,7 +90,7 @@ func TestAPendingChangeThatIsAnotherByNowIsNotDeleted(t *testing.T) {
 			writing, _ := h.Reconciler.Client.(client.WithWatch)
 			h.Reconciler.Client = interceptor.NewClient(writing, interceptor.Funcs{
 				Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
-					tc.meanwhile(t, h, h.pch(t))
+					tc.meanwhile(t, h, h.pch(t)) //nolint:contextcheck // That of the test.
 
 					return c.Delete(ctx, obj, opts...)
 				},

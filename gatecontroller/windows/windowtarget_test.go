@@ -163,7 +163,7 @@ func TestAStatusThatCannotBeWrittenIsTriedAgain(t *testing.T) {
 
 func TestOneWatchServesAllWindowsThatDependOnTheSame(t *testing.T) {
 	w, _ := looking(t, interceptor.Funcs{}, nil)
-	on, other := target{gvk: gvkOf("Pod"), namespace: "a", labels: "app=x"}, target{gvk: gvkOf("Pod"), namespace: "a", labels: "app=y"}
+	on, other := target{gvk: ofPods(), namespace: "a", labels: "app=x"}, target{gvk: ofPods(), namespace: "a", labels: "app=y"}
 
 	watching := func(want int, dependents ...string) {
 		t.Helper()
@@ -219,7 +219,7 @@ func TestOneWatchServesAllWindowsThatDependOnTheSame(t *testing.T) {
 	w.targets.release(t.Context(), "a")
 	watching(0)
 
-	if _, _, err := w.targets.observe(t.Context(), "a", target{gvk: gvkOf("Pod"), labels: "a b c"}, start); err == nil {
+	if _, _, err := w.targets.observe(t.Context(), "a", target{gvk: ofPods(), labels: "a b c"}, start); err == nil {
 		t.Error("labels that are none can be watched")
 	}
 }
@@ -253,7 +253,7 @@ func TestAWindowStaysInForceUntilTheWatchOfItsPodsHasBegun(t *testing.T) {
 	// The next manager knows no pods before its watch has begun.
 	informer := controllertest.NewFakeInformer()
 	cached := &fixture.Cache{FakeInformers: &informertest.FakeInformers{
-		Scheme: w.targets.scheme, InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{gvkOf("Pod"): informer},
+		Scheme: w.targets.scheme, InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{ofPods(): informer},
 	}}
 	w.targets.stop()
 	w.targets.newCache = func(*rest.Config, cache.Options) (cache.Cache, error) { return cached, nil }
@@ -340,6 +340,6 @@ func conflict() error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "upgradeallowances"}, "w", nil)
 }
 
-func gvkOf(name string) schema.GroupVersionKind {
-	return schema.GroupVersionKind{Version: "v1", Kind: name}
+func ofPods() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
 }

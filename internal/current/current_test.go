@@ -65,7 +65,8 @@ func TestWhatChangesWhileItIsReadIsReadAgain(t *testing.T) {
 
 	reads := 0
 	in = Of(cluster(t, func(c client.Client) {
-		if reads++; reads > 1 {
+		reads++
+		if reads > 1 {
 			return
 		}
 

@@ -42,11 +42,10 @@ func answersTo(t *testing.T, req *request.Request) []string {
 
 	palette := schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Palette"}
 
-	var out []string
+	queries := []expression.ParamQuery{{Kind: palette, Name: "a"}, {Kind: palette, Selector: labels.SelectorFromSet(labels.Set{"a": "b"})}}
+	out := make([]string, 0, 2*len(queries))
 
-	for _, q := range []expression.ParamQuery{
-		{Kind: palette, Name: "a"}, {Kind: palette, Selector: labels.SelectorFromSet(labels.Set{"a": "b"})},
-	} {
+	for _, q := range queries {
 		found, err := req.Basis.Params(q)
 		out = append(out, fmt.Sprint(found.Objects, err))
 	}
