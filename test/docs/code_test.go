@@ -10,39 +10,42 @@ import (
 	"testing"
 )
 
-// TestTheFunctionsOfTheWalkthroughAreWhereItSays reads docs/code.md, in which each
-// function is a link to its file.
-func TestTheFunctionsOfTheWalkthroughAreWhereItSays(t *testing.T) {
-	page := filepath.Join(root, "docs", "code.md")
-	links := regexp.MustCompile("\\[`([A-Za-z.]+)`\\]\\(([^)]+\\.go)\\)").FindAllSubmatch(text(t, page), -1)
+// TestTheFunctionsOfPagesAreWhereTheySay reads the pages in which each function is a link to its file, and how many each has at least.
+func TestTheFunctionsOfPagesAreWhereTheySay(t *testing.T) {
+	for name, least := range map[string]int{"code.md": 25, "races.md": 60} {
+		page := filepath.Join(root, "docs", name)
+		links := regexp.MustCompile("\\[`([A-Za-z.]+)`\\]\\(([^)]+\\.go)\\)").FindAllSubmatch(text(t, page), -1)
 
-	for _, m := range links {
-		name, file := string(m[1]), filepath.Join(filepath.Dir(page), string(m[2]))
-		owner, short, qualified := strings.Cut(name, ".")
-
-		if !qualified {
-			owner, short = "", name
+		for _, m := range links {
+			if !hasFunction(t, filepath.Join(filepath.Dir(page), string(m[2])), string(m[1])) {
+				t.Errorf("%s: %s has no function %s", page, m[2], m[1])
+			}
 		}
 
-		// PACKAGE.Function, Type.Method, or either without what it is of.
-		code := text(t, file)
-		function := regexp.MustCompile(`(?m)^func `+short+`[\[(]`).Match(code) && (owner == "" || owner == filepath.Base(filepath.Dir(file)))
-		receiver := `\w+`
-
-		if owner != "" {
-			receiver = owner
-		}
-
-		method := regexp.MustCompile(`(?m)^func \(\w+ \*?` + receiver + `\) ` + short + `\(`).Match(code)
-
-		if !function && !method {
-			t.Errorf("%s: %s has no function %s", page, m[2], name)
+		if len(links) < least {
+			t.Errorf("%s: %d functions, want at least %d", page, len(links), least)
 		}
 	}
+}
 
-	if len(links) < 25 {
-		t.Errorf("%d functions, want at least 25", len(links))
+// hasFunction reports whether a file has a function: PACKAGE.Function, Type.Method, or either without what it is of.
+func hasFunction(t *testing.T, file, name string) bool {
+	t.Helper()
+
+	owner, short, qualified := strings.Cut(name, ".")
+	if !qualified {
+		owner, short = "", name
 	}
+
+	code, receiver := text(t, file), `\w+`
+	if owner != "" {
+		receiver = owner
+	}
+
+	function := regexp.MustCompile(`(?m)^func `+short+`[\[(]`).Match(code) && (owner == "" || owner == filepath.Base(filepath.Dir(file)))
+	method := regexp.MustCompile(`(?m)^func \(\w+ \*?` + receiver + `\) ` + short + `\(`).Match(code)
+
+	return function || method
 }
 
 // TestTheStepsOfTheWalkthroughReadOnOnePage checks that there are ten steps, and that each begins with a function of at most 60
