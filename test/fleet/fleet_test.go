@@ -97,11 +97,6 @@ func (f fleet) gvk() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: f.group(), Version: "v1", Kind: f.kind}
 }
 
-// has reports whether a request is about an object of the fleet: a composite resource, or what is composed of one.
-func (f fleet) has(e *event) bool {
-	return strings.HasPrefix(e.ObjectRef.Name, f.name(0)[:len(f.kind)+1])
-}
-
 func (f fleet) name(i int) string { return fmt.Sprintf("%s-%d", strings.ToLower(f.kind), i) }
 
 // took is how long a storm lasts until what it asks for is there, what CPU that takes, and what CPU it takes until it is over.
@@ -248,13 +243,8 @@ func (f fleet) play(t *testing.T, size string, first bool) took {
 	out := took{took: time.Since(start)}
 	out.busy = total(f.cpu(t)) - total(before)
 
-	var events []event
-
-	world.Eventually(t, "the end of the storm", func(ctx context.Context) error {
-		events = append(events, l.next(t)...)
-
-		return f.over(ctx, events)
-	})
+	r := &rest{}
+	world.Eventually(t, "the end of the storm", func(ctx context.Context) error { return f.over(ctx, r) })
 
 	spent := f.cpu(t)
 	for name, had := range before {
@@ -263,7 +253,7 @@ func (f fleet) play(t *testing.T, size string, first bool) took {
 
 	out.cpu = total(spent)
 
-	b := bill{xrs: f.n, events: events}
+	b := bill{xrs: f.n, events: l.next(t)}
 	texts, example := b.alternations()
 	conflicts, most := total(b.conflicted()), largest(b.conflicted())
 	opening := opens(t) - opened
@@ -372,17 +362,39 @@ func (f fleet) outside(ctx context.Context, sizes []string) error {
 	return nil
 }
 
-// over checks that nobody has written to anything of the fleet for a while, and that the gates are closed.
-func (f fleet) over(ctx context.Context, events []event) error {
-	for i := len(events) - 1; i >= 0; i-- {
-		e := &events[i]
-		if time.Since(e.Stage) > calm {
-			break
+// rest is how long nobody has written to a fleet.
+type rest struct {
+	// versions of all objects, by their uids, and since when they are so.
+	versions map[types.UID]string
+	since    time.Time
+}
+
+// over checks that nothing of the fleet has changed for a while, and that the gates are closed. Crossplane writes what is there
+// already whenever it polls: that changes nothing.
+func (f fleet) over(ctx context.Context, r *rest) error {
+	time.Sleep(time.Second) // A list of all costs the API server as much as some writes do.
+
+	now := map[types.UID]string{}
+
+	for _, gvk := range []schema.GroupVersionKind{f.gvk(), objectKind()} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk)
+
+		if err := f.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return fmt.Errorf("cannot list what is made: %w", err)
 		}
 
-		if e.writes() && f.has(e) {
-			return fmt.Errorf("%s writes %s: %w", e.who(), e.object(), world.ErrOther)
+		for i := range list.Items {
+			now[list.Items[i].GetUID()] = list.Items[i].GetResourceVersion()
 		}
+	}
+
+	if !maps.Equal(now, r.versions) {
+		r.versions, r.since = now, time.Now()
+	}
+
+	if quiet := time.Since(r.since); quiet < calm {
+		return fmt.Errorf("somebody has written %s ago: %w", quiet.Round(time.Second), world.ErrOther)
 	}
 
 	return f.closed(ctx)
@@ -393,8 +405,6 @@ func (f fleet) closed(ctx context.Context) error {
 	if !f.gated {
 		return nil
 	}
-
-	time.Sleep(time.Second) // A list of all costs the API server as much as some writes do.
 
 	list := f.list(objectKind())
 	if err := f.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {

@@ -77,13 +77,8 @@ func (f fleet) costs(t *testing.T) costs {
 	f.write(t, "one")
 	world.Eventually(t, "the fleet", func(ctx context.Context) error { return f.shows(ctx, "one", true) })
 
-	var events []event
-
-	world.Eventually(t, "rest", func(ctx context.Context) error {
-		events = append(events, l.next(t)...)
-
-		return f.over(ctx, events)
-	})
+	r := &rest{}
+	world.Eventually(t, "rest", func(ctx context.Context) error { return f.over(ctx, r) })
 
 	out.rest = f.counts(t, l, func() { time.Sleep(span) })
 	out.edits = f.counts(t, l, func() { f.edit(t, span) })
