@@ -8,7 +8,8 @@
 //
 // Its files:
 //   - request.go: what the function passes for one composed resource, and gets back ([Request], [Result])
-//   - decide.go: create, update and deletion of a composed resource ([Decide]); what of it is held; what is still in progress
+//   - decide.go: create, update and deletion of a composed resource ([Decide]); what of it is held; what is still in progress;
+//     a resource whose managedFields cannot be read
 //   - composed.go: the composed resource, and what decisions about it depend on, as the other files pass it
 //   - carry.go: kausality.io annotations and managementPolicies in desired state; a resource as it is, of the version that was
 //     read ([composed.hold]); what Crossplane adds later

@@ -16,7 +16,7 @@
 //   - kind.go: kinds of spec.match ([IsAbout], [KindsOf])
 //   - match.go: whether a change is covered ([Policy.Covers]), selectors and conditions hold ([Policy.Evaluate]); reasons if not; capture
 //   - selector.go: objectSelector on both old and new object; labels that selectors read
-//   - allow.go: spec.allow: allowed changes of children ([Policy.Allows]), External actions
+//   - allow.go: spec.allow: allowed changes of children ([Policy.Allows]), External actions; fields still covered ([Policy.About])
 //   - subject.go: users and subjects: who initiates ([MayInitiate]), who carries a change on ([MayExercise]); people and machines
 //   - initiators.go: whether anybody may initiate by a policy ([HasInitiators]); policies that forbid; bindingMode
 //   - permission.go: subjects of kind Permission, as RBAC verbs ([VerbsOf])

@@ -11,7 +11,7 @@
 //   - compare.go: which desired fields are new ([Compare]): by record, field manager and stored value; fields left to others or to the
 //     scale subresource; the first run
 //   - value.go: when a desired and a stored value are the same: empty, quantity, set, default of a built-in kind; list elements matched
-//   - empty.go: when an empty desired value is a change ([Comparison.isNew])
+//   - empty.go: when an empty desired value is a change ([Comparison.isNew]), and the API server stores it
 //   - leaf.go: the hashes of paths and values in a record; the names of list elements, by identifying fields
 //   - answer.go: what Crossplane applies once it is decided ([Comparison.Answer]): held fields as stored, nothing owned by others
 //   - recorded.go: which fields get into the new record, and which retain the old entry; the record of a new object ([RecordOf])

@@ -61,7 +61,7 @@ func ours(obj client.Object) bool {
 	return slices.ContainsFunc(v1alpha1.Definitions(), func(d v1alpha1.Definition) bool { return d.Name() == obj.GetName() })
 }
 
-// Reconcile reconciles one CRD.
+// Reconcile reconciles one CRD: our namespace is its owner, too. Where the API server forbids that, it is logged and left.
 func (r *DefinitionOwner) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	crd := empty()
 	if err := r.Client.Get(ctx, req.NamespacedName, crd); err != nil {
@@ -94,6 +94,7 @@ func needsOwner(crd *metav1.PartialObjectMetadata) bool {
 		!slices.ContainsFunc(crd.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.Kind == kindNamespace })
 }
 
+// addOwner adds our namespace to the owners of a CRD.
 func (r *DefinitionOwner) addOwner(ctx context.Context, crd *metav1.PartialObjectMetadata) error {
 	ns := &metav1.PartialObjectMetadata{}
 	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindNamespace))

@@ -192,7 +192,7 @@ func (in *Inputs) Last() *Snapshot {
 	return in.live
 }
 
-// read compiles everything that is not compiled yet. Nothing of what the cache
+// read lists and compiles everything that is not compiled yet; of a kind that is not installed there is nothing. Nothing of what the cache
 // holds is modified, so it need not be copied.
 func (in *Inputs) read(ctx context.Context, reader client.Reader) (*Snapshot, error) {
 	policies := &v1alpha1.AllowancePolicyList{}

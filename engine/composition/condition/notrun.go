@@ -15,8 +15,8 @@ import (
 
 // NotRun returns the message that the Kausality condition of an XR takes, with status
 // Unknown, once the CompositionRevision that the XR is composed by does not run the
-// function. It is empty where the function may run, never did, or the condition says so
-// already. Revisions are the names of CompositionRevisions, with whether they run it. The function
+// function. It is empty where the function may run, never did, the condition says so
+// already, or runs fail. Revisions are the names of CompositionRevisions, with whether they run it. The function
 // may be installed under a name that is not known: it runs by the revision where its own record says so.
 func NotRun(xr *unstructured.Unstructured, revisions map[string]bool) string {
 	name := resource.RevisionOf(xr)

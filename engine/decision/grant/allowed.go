@@ -9,7 +9,8 @@
 //     ([MayExercise]), not given before the change was held; its External part; its end
 //   - approved.go: whether the allowance of a ChangeApproval is for exactly this change ([Approved]), and whether it is used
 //   - digested.go: what the digest of a change covers ([Digested])
-//   - external.go: whether an allowed change may reach the external object: only with External Update, or while it is built up ([Stays]);
+//   - external.go: whether an allowed change may reach the external object: with External actions ([LetsOut]), or while it is built
+//     up ([Stays]);
 //     changes that replace it ([Replaces]), and deletions that take it from another composed resource
 package grant
 

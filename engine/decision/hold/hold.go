@@ -6,7 +6,7 @@
 //
 // Its files:
 //   - hold.go: the old values of unallowed changes, and of what cannot be split from them, such as list elements ([TakeBack]); the record
-//     of held changes, also of earlier requests; the records of the function, restored
+//     of held changes, also of earlier requests; the wish records of the function, restored
 //   - choice.go: fields that the API server accepts only together: one choice, such as the source of a volume, or two elements of one name
 //   - withhold.go: since when each change is held ([Withhold]) and until when
 //   - record.go: what the record of a held change says: values, reason, digest, user ([HeldChange])

@@ -21,8 +21,8 @@
 //   - earlier.go: recorded edits of a root that the request reverts, or makes again with what was missing, such as a ticket ([Earlier]);
 //     whether a field has its last allowed value
 //   - edits.go: recorded edits with value and digest, for approvals ([RecordedEdits])
-//   - withheld.go: since when a change is held ([HeldSince], [SinceNow]); whether it may follow from an unallowed edit of the parent, or
-//     from a new revision of the Composition
+//   - withheld.go: since when a change is held ([HeldSince], [SinceNow]); whether it may follow from an unallowed edit of the parent
+//     ([PerhapsEdited]), or from a new revision of the Composition
 package input
 
 import (

@@ -10,7 +10,7 @@
 //   - objects.go: operation, old and new object, and parent ([ObjectsOf]): root or child, parent gone, namespace for bindings; changes
 //     below a path ([Under])
 //   - writer.go: what a user is: person, Crossplane, provider, our manager, garbage collector ([WriterOf]), may initiate by a binding;
-//     builders of a new parent
+//     builders of the children of a new parent ([Builds])
 //   - manner.go: who calls the engine: webhook or function ([Manner]); the gate of a managed resource ([External]); unusable inputs
 //   - celinput.go: the variables of CEL expressions and selectors; expressions that need all of the parent; the user for the authorizer
 //   - place.go: where a change or an edit is, by keys of list elements, also after these move ([Places])

@@ -9,7 +9,8 @@
 //     of used ones; the finding that a decision is told by ([Lead])
 //   - deletion.go: the allowances that a deletion gives, written before it begins, and dropped if it does not ([Unused])
 //   - heldrecord.go: the annotation kausality.io/held: held changes and unallowed stored values; its text for people
-//   - edit.go: which unallowed values of a root or composed resource are recorded as edits, and when an edit is resolved
+//   - edit.go: which unallowed values of a root or composed resource are recorded as edits and of whom, and when an edit is
+//     resolved
 //   - gate.go: managementPolicies of a new managed resource, and the gate that opens in Crossplane's own write
 //   - asstored.go: no write for empty values that a provider removed
 //   - generation.go: the generation of the new object, predicted; the number of a request within it
