@@ -97,6 +97,11 @@ func (f fleet) gvk() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: f.group(), Version: "v1", Kind: f.kind}
 }
 
+// has reports whether a request is about an object of the fleet: a composite resource, or what is composed of one.
+func (f fleet) has(e *event) bool {
+	return strings.HasPrefix(e.ObjectRef.Name, f.name(0)[:len(f.kind)+1])
+}
+
 func (f fleet) name(i int) string { return fmt.Sprintf("%s-%d", strings.ToLower(f.kind), i) }
 
 // took is how long a storm lasts until what it asks for is there, what CPU that takes, and what CPU it takes until it is over.
