@@ -57,22 +57,7 @@ func (o *Owners) EnsureFinalizer(ctx context.Context, u *unstructured.Unstructur
 		return nil // A Claim waits for its XR by itself.
 	}
 
-	gvk := ref.GroupVersionKind()
-	parent := object.New(gvk)
-
-	// A cache of what may not be listed would keep us waiting for ever.
-	if err := o.Access.Readable(ctx, o.Client.RESTMapper(), gvk.GroupKind()); err != nil {
-		return fmt.Errorf("cannot get the parent of %s %q: %w", u.GetKind(), u.GetName(), err)
-	}
-
-	// From the cache: read each time that the object changes.
-	err := o.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent)
-	if served.Unserved(err) {
-		if parent, err = o.find(ctx, ref); err == nil {
-			gvk = parent.GroupVersionKind()
-		}
-	}
-
+	parent, err := o.parent(ctx, u, ref)
 	if apierrors.IsNotFound(err) || errors.Is(err, served.ErrGone) {
 		return o.Leftovers.reportOwnerGone(ctx, u, ref)
 	}
@@ -85,12 +70,13 @@ func (o *Owners) EnsureFinalizer(ctx context.Context, u *unstructured.Unstructur
 		return nil
 	}
 
-	if err := o.warnUnreferenced(ctx, u, parent); err != nil {
-		return err
+	if unreferenced(parent, u) {
+		o.warnUnreferenced(ctx, u, parent)
 	}
 
 	// First: nothing may be kept that nobody lets go, nor what was kept before
 	// we were started.
+	gvk := parent.GroupVersionKind()
 	if err := o.Watches.RunOwner(ctx, gvk); err != nil {
 		return err
 	}
@@ -104,6 +90,28 @@ func (o *Owners) EnsureFinalizer(ctx context.Context, u *unstructured.Unstructur
 	}
 
 	return o.Watches.RunOwner(ctx, gvk) // In case it was released meanwhile.
+}
+
+// parent reads what an object refers to as its parent: from the cache, for it is read each time that the object changes, and from the API
+// server where the cache lacks what comes with the object. The webhook gives an XR our finalizer with its first reference.
+func (o *Owners) parent(ctx context.Context, u *unstructured.Unstructured, ref resource.Reference) (*unstructured.Unstructured, error) {
+	// A cache of what may not be listed would keep us waiting for ever.
+	gvk := ref.GroupVersionKind()
+	if err := o.Access.Readable(ctx, o.Client.RESTMapper(), gvk.GroupKind()); err != nil {
+		return nil, err
+	}
+
+	parent := object.New(gvk)
+	err := o.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, parent)
+
+	switch {
+	case served.Unserved(err):
+		return o.find(ctx, ref)
+	case err != nil || resource.Deleting(parent) || object.HasFinalizer(parent) && !unreferenced(parent, u):
+		return parent, err
+	default:
+		return parent, o.Live.Get(ctx, client.ObjectKeyFromObject(parent), parent)
+	}
 }
 
 func (o *Owners) writer() object.Writer { return object.Writer{Client: o.Client} }
