@@ -313,7 +313,7 @@ func BenchmarkDecideRatio(b *testing.B) {
 // maxAllocations is what a decision without CEL may take, and ofAnElement what a change in a list takes besides, whose element is
 // found by its key: Deployments get another image.
 const (
-	maxAllocations = 155
+	maxAllocations = 150
 	ofAnElement    = 40
 )
 

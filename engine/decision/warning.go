@@ -189,6 +189,10 @@ func keptMessage(u *unstructured.Unstructured, key string) string {
 
 // editWarnings show what is taken back, and what still lacks something.
 func editWarnings(o request.Objects, earlier input.Earlier, j *rule.Judged) []string {
+	if len(earlier.Restored)+len(j.Incomplete) == 0 {
+		return nil
+	}
+
 	out := make([]string, 0, len(earlier.Restored)+len(j.Incomplete))
 	object := fmt.Sprintf("%s %q", o.GroupKind().Kind, resource.Name(o.Target()))
 

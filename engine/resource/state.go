@@ -51,13 +51,18 @@ func Revised(xr *unstructured.Unstructured) bool {
 // unknown is the status of a condition that Crossplane has taken away.
 const unknown = "Unknown"
 
-// progressIn reads the progress in the state of an XR; false where there is none that is of now. It reads no further.
-func progressIn(c Condition) (p v1alpha1.Progress, ok bool) {
+// progressIn returns the progress in the state of an XR; false where there is none that is of now.
+func progressIn(c Condition) (v1alpha1.Progress, bool) {
 	if c.Message == "" || c.Status == unknown {
-		return p, false
+		return v1alpha1.Progress{}, false // As of each object but XRs: nothing is allocated.
 	}
 
-	read := json.NewDecoder(strings.NewReader(c.Message))
+	return readProgress(c.Message)
+}
+
+// readProgress reads the progress in a state, and no further.
+func readProgress(state string) (p v1alpha1.Progress, ok bool) {
+	read := json.NewDecoder(strings.NewReader(state))
 	version := 0
 
 	if !reads(read, json.Delim('{'), "v") || read.Decode(&version) != nil || version != v1alpha1.RecordVersion ||
