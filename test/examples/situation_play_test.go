@@ -198,7 +198,11 @@ func (p *player) inForce(s *situation) {
 	})
 }
 
-// events are those of Kausality about what belongs to a bucket, in order.
+// passing is the reason of a run of the function between two writes about one edit: the one says that the XR has settled, the other one
+// removes the allowances. Some plays have such a run, and others of the same situation do not.
+const passing = "its allowance is used up"
+
+// events are those of Kausality about what belongs to a bucket, in order, but for what is [passing].
 func (p *player) events(ctx context.Context, name string, since time.Time) (string, error) {
 	list := &eventsv1.EventList{}
 	if err := p.List(ctx, list, client.InNamespace(shop)); err != nil {
@@ -209,7 +213,7 @@ func (p *player) events(ctx context.Context, name string, since time.Time) (stri
 
 	for _, e := range list.Items {
 		of := e.Regarding.Name == name || strings.HasPrefix(e.Regarding.Name, name+"-")
-		if of && strings.Contains(e.Reason, "Kausality") && !e.CreationTimestamp.Time.Before(since) {
+		if of && strings.Contains(e.Reason, "Kausality") && !strings.Contains(e.Note, passing) && !e.CreationTimestamp.Time.Before(since) {
 			out = append(out, fmt.Sprintf("%s %s on %s %s: %s", e.Type, e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Note))
 		}
 	}
