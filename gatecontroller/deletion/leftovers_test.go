@@ -6,7 +6,9 @@ package deletion
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -368,4 +370,85 @@ func TestAllThatWaitsForUsIsReleasedWithItsKind(t *testing.T) {
 			t.Errorf("%s has finalizers %v", u.GetName(), u.GetFinalizers())
 		}
 	}
+}
+
+// TestAKindIsReleasedAPageAtATime so that the memory of the manager does not depend on how many objects there are. In the
+// meantime the API server forgets where the first page ended.
+func TestAKindIsReleasedAPageAtATime(t *testing.T) {
+	const n = 2*pageSize + 1
+
+	store := func(i int) string { return fmt.Sprintf("s%04d", i) }
+	objects := make([]client.Object, n)
+
+	for i := range objects {
+		objects[i] = fixture.Parse(t, fmt.Sprintf("{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: %s, namespace: a, uid: %[1]s, finalizers: [%s]}}",
+			store(i), v1alpha1.Finalizer))
+	}
+
+	o, c := owning(t, objects...)
+	live := &paging{WithWatch: c, expires: 2}
+	o.Live = live
+	gvk := objects[0].GetObjectKind().GroupVersionKind()
+
+	if err := o.ReleaseAll(t.Context(), gvk); err != nil {
+		t.Fatal(err)
+	}
+
+	if live.most != pageSize || live.lists != 1+1+3 {
+		t.Errorf("%d lists of at most %d objects", live.lists, live.most)
+	}
+
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
+
+	if err := c.List(t.Context(), list); err != nil || len(list.Items) != n {
+		t.Fatal(len(list.Items), err)
+	}
+
+	if i := slices.IndexFunc(list.Items, func(u unstructured.Unstructured) bool { return object.HasFinalizer(&u) }); i >= 0 {
+		t.Errorf("%s still waits", list.Items[i].GetName())
+	}
+}
+
+// paging is an API server that lists as many objects as it is asked for.
+type paging struct {
+	client.WithWatch
+
+	// expires is the list that comes too late to go on.
+	expires, lists, most int
+}
+
+func (p *paging) List(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	p.lists++
+	if p.lists == p.expires {
+		return apierrors.NewResourceExpired("the continue token is too old")
+	}
+
+	if err := p.WithWatch.List(ctx, into, opts...); err != nil {
+		return err
+	}
+
+	list, ok := into.(*unstructured.UnstructuredList)
+	if !ok {
+		return fmt.Errorf("a list of %T", into)
+	}
+
+	o, first := (&client.ListOptions{}).ApplyOptions(opts), 0
+	if o.Continue != "" {
+		var err error
+		if first, err = strconv.Atoi(o.Continue); err != nil {
+			return err
+		}
+	}
+
+	list.Items = list.Items[first:]
+
+	if limit := int(o.Limit); limit > 0 && len(list.Items) > limit {
+		list.Items = list.Items[:limit]
+		list.SetContinue(strconv.Itoa(first + limit))
+	}
+
+	p.most = max(p.most, len(list.Items))
+
+	return nil
 }

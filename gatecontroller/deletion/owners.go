@@ -312,34 +312,50 @@ func (o *Owners) passOnTo(ctx context.Context, parent, child *unstructured.Unstr
 	return false, nil
 }
 
-// ReleaseAll lets all objects of a kind go that wait for us.
+// ReleaseAll lets all objects of a kind go that wait for us, a page at a time. Where that takes longer than the API server
+// remembers where a page ended, it starts again with those that are left.
 func (o *Owners) ReleaseAll(ctx context.Context, gvk schema.GroupVersionKind) error {
+	for next := ""; ; {
+		list, err := o.page(ctx, gvk, next)
+		if next != "" && apierrors.IsResourceExpired(err) {
+			next = ""
+
+			continue
+		}
+
+		if err != nil {
+			return fmt.Errorf("cannot list %s: %w", gvk, err)
+		}
+
+		for i := range list.Items {
+			if u := &list.Items[i]; object.HasFinalizer(u) {
+				if err := o.writer().RemoveFinalizer(ctx, u); err != nil {
+					return err
+				}
+			}
+		}
+
+		if next = list.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+// page lists objects of a kind from where a page ended. It is empty where the kind is no longer served, or may not be listed.
+func (o *Owners) page(ctx context.Context, gvk schema.GroupVersionKind, from string) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk)
 
-	err := o.Live.List(ctx, list)
-	if object.IsGone(err) {
-		return nil // The kind is no longer served.
-	}
+	err := o.Live.List(ctx, list, client.Limit(pageSize), client.Continue(from))
 
 	// Who took the right away has to give it back; nobody else must wait for that.
 	if apierrors.IsForbidden(err) {
 		log.FromContext(ctx).Error(err, "Cannot release what waits for the manager, which may not list it", "kind", gvk.String())
-
-		return nil
 	}
 
-	if err != nil {
-		return fmt.Errorf("cannot list %s: %w", gvk, err)
+	if object.IsGone(err) || apierrors.IsForbidden(err) {
+		return &unstructured.UnstructuredList{}, nil
 	}
 
-	for i := range list.Items {
-		if u := &list.Items[i]; object.HasFinalizer(u) {
-			if err := o.writer().RemoveFinalizer(ctx, u); err != nil {
-				return err
-			}
-		}
-	}
-
-	return nil
+	return list, err
 }

@@ -105,7 +105,7 @@ func newManaged(tb testing.TB, kind string, i int, owner *unstructured.Unstructu
 		"atProvider": values, "conditions": conditionsOf(1),
 	}
 
-	gate, err := allowance.Format(&v1alpha1.GateRecord{
+	gate, err := allowance.FormatGate(v1alpha1.GateRecord{
 		State: v1alpha1.GateClosed, Generation: 1, Consumed: 1, Since: metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
 	})
 	if err != nil {
@@ -122,7 +122,13 @@ func newManaged(tb testing.TB, kind string, i int, owner *unstructured.Unstructu
 		v1alpha1.AnnotationAllowances:             allowance.None,
 		v1alpha1.AnnotationTrace:                  allowance.FormatList([]v1alpha1.TraceEntry{traceOf(u, 1)}),
 	})
-	u.SetFinalizers([]string{"finalizer.managedresource.crossplane.io", v1alpha1.Finalizer})
+	u.SetFinalizers([]string{"finalizer.managedresource.crossplane.io"})
+
+	// Nothing governs the other kind: the manager would release what waits for it.
+	if kind == kindManaged {
+		u.SetFinalizers(append(u.GetFinalizers(), v1alpha1.Finalizer))
+	}
+
 	u.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
 	}})
