@@ -7,6 +7,7 @@
 #   short         the stack tests of make test: of each mechanism at least one
 #   all           all stack tests
 #   race          gates against stale observations, with the machine for itself
+#   bench         each benchmark of test/bench once, with few objects: that it can be run, not how fast it is
 #   rest-PART     one part of what only make test-all plays, or of what only make lint runs (lint); rest-draw draws one by
 #                 the hash of the commit's tree
 #   parts         prints the names of these parts
@@ -115,7 +116,11 @@ short() {
 }
 
 all() {
-	stacks $(packages | sed 's,^,./test/,')
+	stacks $(packages | sed 's,^,./test/,') && bench
+}
+
+bench() {
+	PARENTS=200 run -tags stack ./test/bench -run '^$' -bench . -benchtime 1x -timeout 30m
 }
 
 race() {
@@ -136,6 +141,7 @@ parts() {
 		done
 	done
 	echo race
+	echo bench
 	echo lint
 }
 
@@ -151,6 +157,7 @@ rest() {
 	[[ $1 != draw ]] || set -- "$(draw)"
 	local name=${1%-[0-9]} number=1 list target
 	[[ $1 != race ]] || { race; return; }
+	[[ $1 != bench ]] || { bench; return; }
 	[[ $1 != lint ]] || { make lint-libraries; return; }
 	[[ " $(parts | xargs) " == *" $1 "* ]] || { echo "cannot play part $1: there are $(parts | xargs)" >&2; return 2; }
 	[[ $1 == "$name" ]] || number=${1##*-}
@@ -164,7 +171,7 @@ rest() {
 
 outcome=0
 for step in "$@"; do
-	[[ $step =~ ^(unit|short|all|race|parts|rest-.+)$ ]] || { echo "cannot run step $step: see the head of $0" >&2; exit 2; }
+	[[ $step =~ ^(unit|short|all|race|bench|parts|rest-.+)$ ]] || { echo "cannot run step $step: see the head of $0" >&2; exit 2; }
 	[[ $step != parts ]] || { parts; continue; }
 	start=$SECONDS
 	echo "==> $step" | tee -a "$output"
