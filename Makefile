@@ -77,7 +77,7 @@ test: stack ## Run what a change needs: unit tests, judge, and of each mechanism
 
 .PHONY: test-all
 test-all: stack stack-older gitops postgresql ## Run all tests; needed before an issue is closed.
-	$(TEST) unit all race
+	$(TEST) unit all bench race
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no stack.

@@ -377,12 +377,11 @@ func TestAllThatWaitsForUsIsReleasedWithItsKind(t *testing.T) {
 func TestAKindIsReleasedAPageAtATime(t *testing.T) {
 	const n = 2*pageSize + 1
 
-	store := func(i int) string { return fmt.Sprintf("s%04d", i) }
 	objects := make([]client.Object, n)
 
 	for i := range objects {
-		objects[i] = fixture.Parse(t, fmt.Sprintf("{apiVersion: shop.example.org/v1, kind: Store, metadata: {name: %s, namespace: a, uid: %[1]s, finalizers: [%s]}}",
-			store(i), v1alpha1.Finalizer))
+		objects[i] = fixture.Parse(t, fmt.Sprintf("{apiVersion: shop.example.org/v1, kind: Store, "+
+			"metadata: {name: s%04d, namespace: a, uid: s%[1]d, finalizers: [%s]}}", i, v1alpha1.Finalizer))
 	}
 
 	o, c := owning(t, objects...)
